@@ -1,0 +1,39 @@
+# Two commands set everything up: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test test-long check format help-text clean
+.DEFAULT_GOAL := test
+
+$(VENV)/.demo: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "envsync needs Python 3.11 or newer: make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[demo]'
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.demo
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[test]'
+	@touch $@
+
+demo: $(VENV)/.demo  ## The whole job on this machine: three SSH nodes, push, drift, verify, diff
+	$(BIN)/envsync demo
+
+test: $(VENV)/.test  ## Unit tests, then real sshd and real conda
+	$(BIN)/python tests/need.py
+	$(BIN)/pytest
+
+check: $(VENV)/.test  ## Lint, types, layers, shell scripts
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/shellcheck src/envsync/scripts/*.sh .ci/run
+	$(BIN)/python tests/help_text.py --check
+
+format: $(VENV)/.test
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,0 +1,169 @@
+"""The grammar of the command line: every command, argument and option, and nothing else.
+
+What a command does is imported when it is called, so that `--help` pays for none of it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from envsync import __version__
+from envsync.cli.options import (
+    AcceptNew,
+    AsJson,
+    Connecting,
+    ConnectTimeout,
+    EnvironmentFile,
+    FanOut,
+    Hosts,
+    Identity,
+    KnownHosts,
+    Launcher,
+    LauncherOption,
+    MaybeHosts,
+    MaybeHostsFile,
+    Name,
+    SshConfig,
+    Timeout,
+)
+
+DEFAULT_FILE = Path("environment.yml")
+
+app = typer.Typer(
+    name="envsync",
+    help="Make one conda environment identical on every node of a cluster, and prove it.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,  # plain help: rich's panels would double the start-up time
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 all good; 1 nodes differ, drifted or failed; 2 bad input, nothing"
+    " touched; 3 a fault of envsync itself; 130 interrupted.",
+)
+
+
+@app.command()
+def push(
+    hosts: Hosts,
+    file: EnvironmentFile = DEFAULT_FILE,
+    name: Name = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Look at every host and say what would be done.")
+    ] = False,
+    timeout: Timeout = 3600.0,
+    identity: Identity = None,
+    known_hosts: KnownHosts = None,
+    ssh_config: SshConfig = None,
+    accept_new: AcceptNew = False,
+    connect_timeout: ConnectTimeout = 10.0,
+    fan_out: FanOut = 32,
+    launcher: LauncherOption = Launcher.SSH,
+    as_json: AsJson = False,
+) -> None:
+    """Make the environment of FILE on every host, and make it current there.
+
+    A host that holds it already is left alone. A host that fails is named with its cause and
+    the next step, and the others go on.
+    """
+    from envsync.cli.commands.push import Request, push
+
+    connecting = Connecting.of(
+        identity, known_hosts, ssh_config, accept_new, connect_timeout, fan_out, launcher
+    )
+    request = Request(hosts, file, name, timeout, dry_run, connecting, as_json)
+    raise typer.Exit(push(request))
+
+
+@app.command()
+def verify(
+    hosts: MaybeHosts = None,
+    file: EnvironmentFile = DEFAULT_FILE,
+    name: Name = None,
+    identity: Identity = None,
+    known_hosts: KnownHosts = None,
+    ssh_config: SshConfig = None,
+    accept_new: AcceptNew = False,
+    connect_timeout: ConnectTimeout = 10.0,
+    fan_out: FanOut = 32,
+    launcher: LauncherOption = Launcher.SSH,
+    as_json: AsJson = False,
+) -> None:
+    """Check that every node still holds that environment, and that torch sees what it should.
+
+    Compares the nodes with each other, with the pins in FILE, and with the last push.
+    """
+    from envsync.cli.commands.verify import verify
+
+    connecting = Connecting.of(
+        identity, known_hosts, ssh_config, accept_new, connect_timeout, fan_out, launcher
+    )
+    raise typer.Exit(verify(hosts, file, name, connecting, as_json=as_json))
+
+
+@app.command()
+def diff(
+    a: Annotated[str, typer.Argument(metavar="A", help="A host of the last push from here.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="Another one; short names will do.")],
+    everything: Annotated[bool, typer.Option("--all", help="Show what is equal, too.")] = False,
+    hosts: MaybeHostsFile = None,
+    file: EnvironmentFile = DEFAULT_FILE,
+    name: Name = None,
+    identity: Identity = None,
+    known_hosts: KnownHosts = None,
+    ssh_config: SshConfig = None,
+    accept_new: AcceptNew = False,
+    connect_timeout: ConnectTimeout = 10.0,
+    as_json: AsJson = False,
+) -> None:
+    """Show what differs between the environments of two nodes. Exits with 1 if anything does."""
+    from envsync.cli.commands.verify import diff
+
+    connecting = Connecting.of(
+        identity, known_hosts, ssh_config, accept_new, connect_timeout, 2, Launcher.SSH
+    )
+    raise typer.Exit(
+        diff((a, b), hosts, file, name, connecting, everything=everything, as_json=as_json)
+    )
+
+
+@app.command()
+def lint(
+    file: Annotated[Path, typer.Argument(metavar="[FILE]")] = DEFAULT_FILE,
+    name: Name = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what in FILE will hurt, before any node is touched. Exits with 1 on errors."""
+    from envsync.cli.commands.lint import lint
+
+    raise typer.Exit(lint(file, name, as_json=as_json))
+
+
+@app.command()
+def demo(
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Leave the nodes' folders there to look at.")
+    ] = False,
+) -> None:
+    """Do the whole job on this machine: three SSH nodes, push, a drift, verify, diff."""
+    from envsync.cli.commands.demo import demo
+
+    raise typer.Exit(demo(keep=keep))
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"envsync {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    pass

@@ -1,0 +1,79 @@
+"""The one place where errors end: expected ones as a sentence, others as a fault of ours."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import sys
+import tempfile
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TextIO
+
+import typer
+from typer.exceptions import TyperException
+from typer.main import get_command
+
+from envsync import __version__
+from envsync.errors import EnvsyncError, ExitCode
+
+
+def guarded(app: typer.Typer, argv: list[str], out: TextIO) -> int:
+    """Run `app` with `argv`; the exit code. With --json, errors are an envelope on `out`."""
+    as_json = "--json" in argv
+    command = next((word for word in argv if not word.startswith("-")), "")
+    try:
+        code = get_command(app).main(argv, prog_name="envsync", standalone_mode=False)
+        out.flush()
+    except EnvsyncError as error:
+        return _tell(error, command, out if as_json else None)
+    except TyperException as error:
+        usage = EnvsyncError(
+            error.format_message() if hasattr(error, "format_message") else str(error),
+            hint=f"see `envsync {command} --help`".replace("  ", " "),
+        )
+        usage.exit_code = ExitCode.BAD_INPUT
+        return _tell(usage, command, out if as_json else None)
+    except (KeyboardInterrupt, typer.Abort):
+        stopped = EnvsyncError("interrupted")
+        stopped.exit_code = ExitCode.INTERRUPTED
+        return _tell(stopped, command, out if as_json else None)
+    except BrokenPipeError:
+        # The reader went away (`| head`); Python would complain once more at exit.
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
+        return ExitCode.OK
+    except Exception:  # noqa: BLE001 (the boundary)
+        return _tell(_fault(argv), command, out if as_json else None)
+    return int(code or 0)
+
+
+def _tell(error: EnvsyncError, command: str, json_out: TextIO | None) -> int:
+    if json_out is not None:
+        from envsync.render.envelope import envelope, error_record  # noqa: PLC0415 (on need)
+
+        print(envelope(command, error.exit_code, error=error_record(error)), file=json_out)
+    print(f"envsync: {error}", file=sys.stderr)
+    if error.hint:
+        print(f"  {error.hint}", file=sys.stderr)
+    return error.exit_code
+
+
+def _fault(argv: list[str]) -> EnvsyncError:
+    """Write the traceback to a file and make a sentence that names it."""
+    handle, name = tempfile.mkstemp(prefix="envsync-fault-", suffix=".log")
+    with os.fdopen(handle, "w") as stream:
+        stream.writelines(f"{line}\n" for line in _circumstances(argv))
+        stream.write(traceback.format_exc())
+    error = sys.exception()
+    return EnvsyncError(
+        f"a fault of envsync itself: {type(error).__name__}: {error}",
+        hint=f"please report it with {Path(name)}",
+    )
+
+
+def _circumstances(argv: list[str]) -> Iterator[str]:
+    yield f"envsync {__version__}, Python {platform.python_version()}, {platform.platform()}"
+    yield f"arguments: {argv}"

@@ -1,0 +1,1 @@
+"""What each command does, once its words are read. Imported only when it is called."""

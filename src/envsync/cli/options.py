@@ -1,0 +1,131 @@
+"""The options that several commands share, each said once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+class Launcher(StrEnum):
+    """How commands reach a host."""
+
+    SSH = "ssh"
+    LOCAL = "local"
+
+
+@dataclass(frozen=True)
+class Connecting:
+    """Everything that leads to the hosts. Times are in seconds."""
+
+    identity: tuple[Path, ...]
+    known_hosts: Path | None
+    ssh_config: Path | None
+    accept_new: bool
+    connect_timeout: float
+    fan_out: int
+    launcher: Launcher
+
+    @classmethod
+    def of(
+        cls,
+        identity: list[Path] | None,
+        known_hosts: Path | None,
+        ssh_config: Path | None,
+        accept_new: bool,  # noqa: FBT001 (as typer hands it over)
+        connect_timeout: float,
+        fan_out: int,
+        launcher: Launcher,
+    ) -> Connecting:
+        """From the options as typer hands them over."""
+        files = tuple(identity or ())
+        return cls(files, known_hosts, ssh_config, accept_new, connect_timeout, fan_out, launcher)
+
+    def record(self) -> dict[str, Any]:
+        """What to remember, so that the next command needs no more words."""
+        return {
+            "identity": [_absolute(file) for file in self.identity],
+            "known_hosts": self.known_hosts and _absolute(self.known_hosts),
+            "ssh_config": self.ssh_config and _absolute(self.ssh_config),
+            "launcher": self.launcher.value,
+        }
+
+    def or_remembered(self, record: dict[str, Any]) -> Connecting:
+        """The same, with what was not given on this command line taken from `record`."""
+        known_hosts, ssh_config = record.get("known_hosts"), record.get("ssh_config")
+        return replace(
+            self,
+            identity=self.identity or tuple(map(Path, record.get("identity", ()))),
+            known_hosts=self.known_hosts or (Path(known_hosts) if known_hosts else None),
+            ssh_config=self.ssh_config or (Path(ssh_config) if ssh_config else None),
+            launcher=Launcher(record.get("launcher", self.launcher)),
+        )
+
+
+def _absolute(file: Path) -> str:
+    return str(file.expanduser().absolute())
+
+
+Hosts = Annotated[
+    str,
+    typer.Argument(
+        metavar="HOSTS", help="File with one host a line: [user@]host[:port]; - reads stdin."
+    ),
+]
+MaybeHosts = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[HOSTS]",
+        help="File with one host a line, or -; without it, the hosts of the last push from here.",
+        show_default=False,
+    ),
+]
+MaybeHostsFile = Annotated[
+    str | None,
+    typer.Option("--hosts", metavar="HOSTS", help="Where A and B stand, instead of the last push."),
+]
+Timeout = Annotated[
+    float, typer.Option(metavar="SECONDS", min=1, help="Longest time for one host's build.")
+]
+EnvironmentFile = Annotated[
+    Path, typer.Option("-f", "--file", metavar="FILE", help="The environment file.")
+]
+Name = Annotated[
+    str | None,
+    typer.Option("-n", "--name", help="Name of the environment, instead of the file's."),
+]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object on stdout; text goes to stderr.")
+]
+Identity = Annotated[
+    list[Path] | None,
+    typer.Option("-i", "--identity", metavar="KEY", help="Private key to log in with; repeatable."),
+]
+KnownHosts = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Use this known_hosts file instead of ~/.ssh/known_hosts."),
+]
+SshConfig = Annotated[
+    Path | None,
+    typer.Option(
+        "-F", "--ssh-config", metavar="FILE", help="Use this ssh_config alone, as ssh -F."
+    ),
+]
+AcceptNew = Annotated[
+    bool,
+    typer.Option("--accept-new", help="Trust and remember hosts seen for the first time."),
+]
+ConnectTimeout = Annotated[
+    float,
+    typer.Option(metavar="SECONDS", min=0.1, help="Longest wait for a host to answer."),
+]
+FanOut = Annotated[
+    int, typer.Option("-j", "--fan-out", min=1, max=1024, help="How many hosts at once.")
+]
+LauncherOption = Annotated[
+    Launcher,
+    typer.Option("--launcher", help="How to reach the hosts: SSH, or this machine itself."),
+]

@@ -1,0 +1,109 @@
+"""What differs between nodes, and who is the odd one out. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from packaging.utils import canonicalize_name
+
+from envsync.model import Facts, Package
+
+RUNTIME = "torch and CUDA"
+
+ABSENT = "-"
+"""What a table shows where a node lacks something."""
+
+MAY_DIFFER = frozenset({"driver", "GPUs"})
+"""Facts of the machine, not of the environment: shown when they differ, but no failure."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One thing, and what each node says of it; values stand in the order of the nodes."""
+
+    group: str
+    """`torch and CUDA`, `conda` or `pip`."""
+    name: str
+    values: tuple[str, ...]
+
+    @property
+    def differs(self) -> bool:
+        return len(set(self.values)) > 1
+
+    @property
+    def matters(self) -> bool:
+        """True when a difference here means that the environments are not the same."""
+        return self.differs and self.name not in MAY_DIFFER
+
+    @property
+    def majority(self) -> str:
+        """The commonest value; among equals the one of the earliest node."""
+        return Counter(self.values).most_common(1)[0][0]
+
+    @property
+    def odd(self) -> tuple[int, ...]:
+        """Positions of the nodes that do not hold the majority's value."""
+        return tuple(i for i, value in enumerate(self.values) if value != self.majority)
+
+
+def compare(facts: Sequence[Facts]) -> tuple[Row, ...]:
+    """A row for each thing that any node has: torch and CUDA first, then conda, then pip."""
+    return (*_runtime_rows(facts), *_package_rows(facts))
+
+
+def differences(rows: Iterable[Row]) -> tuple[Row, ...]:
+    """The rows that are not the same on all nodes."""
+    return tuple(row for row in rows if row.differs)
+
+
+def _runtime_rows(facts: Sequence[Facts]) -> Iterator[Row]:
+    tables = [dict(each.runtime) for each in facts]
+    for name in dict.fromkeys(name for table in tables for name in table):
+        yield Row(RUNTIME, name, tuple(table.get(name, ABSENT) for table in tables))
+
+
+def _package_rows(facts: Sequence[Facts]) -> list[Row]:
+    """One row a package, whoever installed it: what conda installs pip may replace."""
+    tables = [_installed(each) for each in facts]
+    rows = []
+    for key in {key for table in tables for key in table}:
+        found = [table.get(key) for table in tables]
+        present = [each for each in found if each]
+        from_conda = [each.package for each in present if each.package.kind == "conda"]
+        replaced = [each.replaces for each in present if each.replaces]
+        conda_name = next((each.name for each in (*from_conda, *replaced)), "")
+        rows.append(Row("conda" if conda_name else "pip", conda_name or key, _texts(found)))
+    return sorted(rows, key=lambda row: (row.group, row.name))
+
+
+@dataclass(frozen=True)
+class _Installed:
+    package: Package
+    replaces: Package | None = None
+    """conda's package of the same name, whose files pip's now cover."""
+
+
+def _installed(facts: Facts) -> Mapping[str, _Installed]:
+    """What counts on one node under each name: pip's word, since its files are on top."""
+    table: dict[str, _Installed] = {
+        canonicalize_name(each.name): _Installed(each) for each in facts.conda
+    }
+    for each in facts.pip:
+        below = table.get(canonicalize_name(each.name))
+        table[canonicalize_name(each.name)] = _Installed(each, below.package if below else None)
+    return table
+
+
+def _texts(found: Sequence[_Installed | None]) -> tuple[str, ...]:
+    """Version and build; the file's hash as well where nothing else tells two nodes apart."""
+    packages = [each.package if each else None for each in found]
+    texts = tuple(str(package) if package else ABSENT for package in packages)
+    digests = {package.digest for package in packages if package}
+    comparable = len({len(digest) for digest in digests}) == 1
+    if len(set(texts)) == 1 and len(digests) > 1 and comparable:
+        return tuple(
+            f"{text} #{each.digest[:8]}" for text, each in zip(texts, packages, strict=True) if each
+        )
+    return texts

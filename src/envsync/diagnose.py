@@ -1,0 +1,93 @@
+"""From what a failed conda or pip printed to a cause and the next step. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from envsync.errors import HostError
+
+
+@dataclass(frozen=True)
+class _Sign:
+    """`pattern` in the output means `cause`; its group `what`, if any, completes the message."""
+
+    cause: str
+    pattern: str
+    message: str
+    hint: str
+
+
+# The first that matches wins; so the order is from certain to vague.
+_SIGNS = (
+    _Sign(
+        "disk-full",
+        r"No space left on device|NoSpaceLeftError|Disk quota exceeded",
+        "the disk is full",
+        "make room there (`conda clean --all` often helps), then push again",
+    ),
+    _Sign(
+        "terms-of-service",
+        r"CondaToSNonInteractiveError|Terms of Service have not been accepted",
+        "a channel's terms of service have not been accepted there",
+        "accept them as that user (`conda tos accept`), or use conda-forge with `nodefaults`",
+    ),
+    _Sign(
+        "package-missing",
+        r"(?:ResolvePackageNotFound|PackagesNotFoundError)[^\n]*(?:\s+- (?P<what>[^\n]+))?",
+        "no channel of this host has what the file asks for",
+        "check the channels that this host sees, and the package's spelling and version",
+    ),
+    _Sign(
+        "package-missing",
+        r"nothing provides (?:requested )?(?P<what>[^\n]+)",
+        "no channel of this host has what the file asks for",
+        "check the channels that this host sees, and the package's spelling and version",
+    ),
+    _Sign(
+        "conflict",
+        r"UnsatisfiableError|Could not solve for environment",
+        "the packages that the file asks for do not fit together",
+        "loosen a pin; the output names the ones that clash",
+    ),
+    _Sign(
+        "pip",
+        r"^ERROR: (?P<what>[^\n]+)",
+        "the pip section failed",
+        "see pip's own words below; the conda part went well",
+    ),
+    _Sign(
+        "pip",
+        r"Pip failed|Pip subprocess error",
+        "the pip section failed",
+        "see pip's own words below; the conda part went well",
+    ),
+    _Sign(
+        "channel",
+        r"CondaHTTPError|CondaSSLError|ProxyError|UnavailableInvalidChannel"
+        r"|ConnectionFailed|Could not resolve host",
+        "a channel cannot be reached from this host",
+        "check the channel's address and the host's way to it (proxy, firewall, mirror)",
+    ),
+    _Sign(
+        "permission",
+        r"Permission denied|NotWritableError|Read-only file system",
+        "this user may not write there",
+        "check the owner of the folder that the output names",
+    ),
+)
+
+
+def failure(step: str, exit_code: int, output: str) -> HostError:
+    """The error for a step (a word such as `building`) that ended badly with `output`."""
+    for sign in _SIGNS:
+        if found := re.search(sign.pattern, output, re.MULTILINE):
+            what = (found.groupdict().get("what") or "").strip()
+            message = f"{sign.message}: {what}" if what else sign.message
+            return HostError(sign.cause, message, hint=sign.hint, output=output)
+    return HostError(
+        "failed",
+        f"{step} ended with exit code {exit_code}",
+        hint="the output below is all that the host said",
+        output=output,
+    )

@@ -1,0 +1,71 @@
+"""The nouns of the program: plain frozen data, no behaviour beyond small derivations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, order=True)
+class Host:
+    """One line of an inventory. `name` is what the user wrote and what every table shows."""
+
+    name: str
+    """As written, without user and port: a DNS name, an alias or an address."""
+    user: str = ""
+    """Empty: the user running envsync."""
+    port: int = 0
+    """0: the default, 22."""
+
+    def __str__(self) -> str:
+        address = f"[{self.name}]" if ":" in self.name else self.name
+        return (
+            (f"{self.user}@" if self.user else "")
+            + address
+            + (f":{self.port}" if self.port else "")
+        )
+
+
+@dataclass(frozen=True, order=True)
+class Package:
+    """One installed package, from conda or from pip."""
+
+    kind: str
+    """`conda` or `pip`."""
+    name: str
+    version: str
+    build: str = ""
+    channel: str = ""
+    digest: str = ""
+    """Hash of the package file, where conda recorded one."""
+
+    def __str__(self) -> str:
+        return f"{self.version} (pip)" if self.kind == "pip" else f"{self.version} {self.build}"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What one node's environment holds and what a job in it would see."""
+
+    prefix: str
+    """The real path, behind the environment's link."""
+    conda: tuple[Package, ...]
+    pip: tuple[Package, ...]
+    runtime: tuple[tuple[str, str], ...]
+    """Fact and value (`torch`, `2.5.1`), in reading order."""
+
+    @property
+    def packages(self) -> tuple[Package, ...]:
+        return self.conda + self.pip
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something that was read and is worth knowing, but no error. `line` counts from 1."""
+
+    message: str
+    file: str = ""
+    line: int = 0
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}: " if self.line else f"{self.file}: " if self.file else ""
+        return where + self.message

@@ -1,0 +1,112 @@
+"""What a node has before anything is done to it: one read-only command and its parser."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from envsync import scripts
+from envsync.errors import HostError
+from envsync.flavours import Conda
+from envsync.generations import HIDDEN
+from envsync.ports import Command, Completed
+
+SUBDIRS = {
+    ("Linux", "x86_64"): "linux-64",
+    ("Linux", "aarch64"): "linux-aarch64",
+    ("Linux", "ppc64le"): "linux-ppc64le",
+    ("Darwin", "arm64"): "osx-arm64",
+    ("Darwin", "x86_64"): "osx-64",
+}
+"""uname -s and -m to conda's platform folder (conda docs, "Repository and channel structure")."""
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One node as observed. Paths are the node's own."""
+
+    home: str
+    user: str
+    hostname: str
+    subdir: str
+    """Empty for a system that conda has no packages for."""
+    virtual_packages: tuple[tuple[str, str], ...]
+    conda: Conda | None
+    envs_dir: str = ""
+    free_bytes: int | None = None
+    """Free for this user on the file system of envs_dir; None when it is not known."""
+    link: str | None = None
+    """Where the environment's link points; None when there is no link."""
+    plain: str | None = None
+    """An environment of that name which envsync did not make."""
+    sealed: tuple[str, ...] = ()
+    """Generations that are whole and hold what they held when they were built."""
+    changed: tuple[str, ...] = ()
+    """Generations that were whole, and into which somebody installed by hand."""
+    unsealed: tuple[str, ...] = ()
+
+    def current(self, name: str) -> str | None:
+        """The generation that `name` points to, when the link is one of ours."""
+        folder, _, generation = (self.link or "").rpartition("/")
+        return generation if folder == f"{HIDDEN}/{name}" else None
+
+
+def observe(name: str) -> Command:
+    """The command whose answer `parse` reads. `name` is the environment's."""
+    return Command(
+        scripts.load("fingerprint.sh") + scripts.load("observe.sh"), (name,), timeout=60.0
+    )
+
+
+def parse(done: Completed) -> Observation:
+    """Read the answer; raises HostError when it is none."""
+    answers: dict[str, list[str]] = {}
+    for line in done.text.splitlines():
+        key, tab, value = line.partition("\t")
+        if tab:
+            answers.setdefault(key, []).append(value)
+
+    def one(key: str) -> str:
+        return answers.get(key, [""])[0]
+
+    if done.exit_code or "libc" not in answers:
+        raise HostError(
+            "observe",
+            f"looking at the host failed with exit code {done.exit_code}",
+            hint="does `ssh HOST uname -a` work?",
+            output=done.log or done.text,
+        )
+    return Observation(
+        home=one("home"),
+        user=one("user"),
+        hostname=one("hostname"),
+        subdir=SUBDIRS.get((one("system"), one("machine")), ""),
+        virtual_packages=_virtual_packages(one("system"), one("kernel"), one("libc"), one("cuda")),
+        conda=_conda(
+            one("conda_exe"), one("root_prefix"), one("conda_version"), one("conda_found_by")
+        ),
+        envs_dir=one("envs_dir"),
+        free_bytes=int(one("free_kib")) * 1024 if one("free_kib").isdigit() else None,
+        link=one("link") or None,
+        plain=one("plain") or None,
+        sealed=tuple(answers.get("sealed", ())),
+        changed=tuple(answers.get("changed", ())),
+        unsealed=tuple(answers.get("unsealed", ())),
+    )
+
+
+def _conda(exe: str, root_prefix: str, version: str, found_by: str) -> Conda | None:
+    return Conda(exe, root_prefix, version, found_by) if exe else None
+
+
+def _virtual_packages(
+    system: str, kernel: str, libc: str, cuda: str
+) -> tuple[tuple[str, str], ...]:
+    """As conda derives them (conda docs, "Managing virtual packages")."""
+    packages = {"__unix": "0"}
+    if system == "Linux":
+        packages["__linux"] = kernel.partition("-")[0]
+    if libc.startswith("glibc "):
+        packages["__glibc"] = libc.removeprefix("glibc ")
+    if cuda:
+        packages["__cuda"] = cuda
+    return tuple(sorted(packages.items()))

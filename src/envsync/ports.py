@@ -1,0 +1,74 @@
+"""The seams: what the core asks of the outside world, as small Protocols.
+
+A transport knows how to reach a host; everything else works on `Connection` and can be
+tested with a fake of a dozen lines. A nonzero exit code is data. Only a connection that
+cannot be made, breaks, or outlives its time limit raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from envsync.model import Host
+
+LineSink = Callable[[str], None]
+"""Called for each line the remote command writes to standard error, as it comes."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A program for the far side's POSIX `sh`, as a value.
+
+    `script` is a constant text (see `envsync.scripts`); everything variable travels in
+    `args`, which the script sees as `$1`, `$2`, ... and which is never pasted into it.
+    """
+
+    script: str
+    args: tuple[str, ...] = ()
+    stdin: bytes | None = None
+    """Bytes the script reads on standard input. With None the script's standard input is
+    empty, and the far side ends the script when the connection goes away."""
+    timeout: float = 60.0
+    """Seconds, enforced on the far side where `timeout(1)` exists; we add a backstop."""
+
+
+@dataclass(frozen=True)
+class Completed:
+    """How a `Command` ended: the script's own bytes only, without shell start-up noise."""
+
+    exit_code: int
+    stdout: bytes = b""
+    stderr: bytes = b""
+    seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def text(self) -> str:
+        return self.stdout.decode("utf-8", "replace")
+
+    @property
+    def log(self) -> str:
+        return self.stderr.decode("utf-8", "replace")
+
+
+class Connection(Protocol):
+    """One host, reached. Used by one thread at a time."""
+
+    def run(self, command: Command, on_line: LineSink | None = None) -> Completed:
+        """Run `command` to its end.
+
+        Raises LinkLostError when the connection breaks and CommandTimeoutError when the
+        time limit passes, both within a bounded time.
+        """
+        ...
+
+    def close(self) -> None: ...
+
+
+class Transport(Protocol):
+    """Makes connections. Safe to use from many threads at once."""
+
+    def connect(self, host: Host) -> Connection:
+        """Reach `host`; raises ConnectError with its cause and the next step."""
+        ...

@@ -1,0 +1,1 @@
+"""Probes: read-only scripts that report facts about a prefix, and the parsers of their answers."""

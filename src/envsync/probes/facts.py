@@ -1,0 +1,179 @@
+"""What a prefix holds and what a job in it would see."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from importlib.resources import files
+from typing import Any
+
+from packaging.utils import canonicalize_name
+
+from envsync import scripts
+from envsync.errors import HostError
+from envsync.model import Facts, Package
+from envsync.ports import Command, Completed
+
+PYTHON_LIMIT = 60
+"""Seconds for Python and torch together: CUDA initialisation can hang for ever."""
+
+
+def probe(prefix: str) -> Command:
+    """The command whose answer `parse` reads."""
+    inside = files(__package__).joinpath("inside.py").read_text(encoding="utf-8")
+    arguments = (prefix, scripts.load("as_job.sh"), inside, str(PYTHON_LIMIT))
+    return Command(scripts.load("facts.sh"), arguments, timeout=PYTHON_LIMIT + 60.0)
+
+
+def parse(done: Completed) -> Facts:
+    """Read the answer; raises HostError when there is no environment to report on.
+
+    A Python that is missing, broken or slow is a fact, not an error.
+    """
+    parts = _parts(done.text)
+    if done.exit_code or "end" not in parts:
+        missing = done.exit_code == 4  # noqa: PLR2004 (facts.sh says so)
+        raise HostError(
+            "no-environment" if missing else "probe",
+            done.log.strip() or f"the probe failed with exit code {done.exit_code}",
+            hint="run `envsync push` to make it" if missing else "run `envsync verify` again",
+            output=done.log,
+        )
+    records = _records(parts["conda"])
+    conda = tuple(sorted(_conda_package(record) for record in records.values()))
+    claimed = {path for record in records.values() for path in record["claims"]}
+    answer = _answer(parts["python"])
+    failed = "" if answer else _why(int(parts["end"][0]), done.log)
+    return Facts(
+        prefix=parts["prefix"][0],
+        conda=conda,
+        pip=tuple(_pip_packages(answer.get("distributions"), claimed)),
+        runtime=_runtime(answer, failed),
+    )
+
+
+def _parts(text: str) -> dict[str, list[str]]:
+    """The lines of each `@@` part; `end` carries the exit code of Python."""
+    parts: dict[str, list[str]] = {}
+    lines: list[str] = []
+    for line in text.splitlines():
+        if line.startswith("@@"):
+            title, _, rest = line[2:].partition(" ")
+            lines = parts[title] = [rest] if rest else []
+        else:
+            lines.append(line)
+    return parts
+
+
+_KEY = re.compile(r'^ {2,4}("[a-z0-9_]+": .*?),?$')
+_CLAIM = re.compile(r'"([^"]*(?:dist-info/METADATA|egg-info/PKG-INFO|\.egg-info))"')
+
+
+def _records(lines: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """The wanted keys of each conda-meta record, and the Python packages that it claims."""
+    records: dict[str, dict[str, Any]] = {}
+    for line in lines:
+        file, _, text = line.partition(":")
+        record = records.setdefault(file, {"claims": set()})
+        if key := _KEY.match(text):
+            record |= json.loads("{" + key[1] + "}")
+        elif claim := _CLAIM.search(text):
+            record["claims"].add(claim[1])
+    return {
+        file: record for file, record in records.items() if {"name", "version"} <= record.keys()
+    }
+
+
+def _conda_package(record: Mapping[str, Any]) -> Package:
+    return Package(
+        kind="conda",
+        name=record["name"],
+        version=record["version"],
+        build=record.get("build") or record.get("build_string") or "",
+        channel=_channel(record.get("channel") or "", record.get("url") or ""),
+        digest=record.get("sha256") or record.get("md5") or "",
+    )
+
+
+def _channel(channel: str, url: str) -> str:
+    """A channel's short name: its address without scheme, credentials and platform folder."""
+    address = channel if "://" in channel else url.rpartition("/")[0] or channel
+    if "://" not in address:
+        return address
+    path = re.sub(r"^[a-z+]+://([^/@]*@)?", "", address)
+    path = re.sub(r"(^|/)t/[^/]+/", r"\1", path)
+    path = re.sub(r"/(noarch|(linux|osx|win)-[a-z0-9]+)/?$", "", path)
+    return path.removeprefix("conda.anaconda.org/").rstrip("/")
+
+
+def _answer(lines: list[str]) -> dict[str, Any]:
+    try:
+        answer = json.loads(lines[-1]) if lines else {}
+    except ValueError:
+        return {}
+    return answer if isinstance(answer, dict) else {}
+
+
+def _why(exit_code: int, log: str) -> str:
+    if exit_code == 127:  # noqa: PLR2004 (as_job.sh: no Python there)
+        return "no python in the environment"
+    if exit_code in (124, 137):
+        return f"no answer within {PYTHON_LIMIT} s"
+    last = log.strip().splitlines()[-1:] or [""]
+    return f"python ended with exit code {exit_code}: {last[0]}".rstrip(": ")
+
+
+def _pip_packages(found: object, claimed: set[str]) -> Iterable[Package]:
+    """The distributions that no conda record claims: pip, or whatever else, put them there."""
+    for item in sorted(found if isinstance(found, list) else [], key=lambda item: item["path"]):
+        if item["path"] not in claimed and {"name", "version"} <= item.keys():
+            name = canonicalize_name(item["name"])
+            yield Package(kind="pip", name=name, version=item["version"], channel="pypi")
+
+
+def _runtime(answer: Mapping[str, Any], failed: str) -> tuple[tuple[str, str], ...]:
+    """Fact and value, in the order in which a person wants to read them."""
+    if failed:
+        return (("python", f"broken: {failed}"),)
+    torch = answer.get("torch")
+    facts = [("python", answer.get("python"))]
+    if torch is None:
+        facts.append(("torch", "not installed"))
+    elif "version" not in torch:
+        facts.append(("torch", f"broken: {torch.get('error')}"))
+    else:
+        facts += [
+            ("torch", torch["version"]),
+            ("built for", _built_for(torch)),
+            ("cuda available", torch["available"]),
+            ("cuDNN", torch["cudnn"]),
+        ]
+        if "devices" in torch:
+            facts += [("NCCL", torch["nccl"]), *_devices(torch["devices"])]
+    facts.append(("driver", answer.get("driver")))
+    return tuple((name, _text(value)) for name, value in facts)
+
+
+def _built_for(torch: Mapping[str, Any]) -> str:
+    if torch.get("cuda"):
+        return f"CUDA {_text(torch['cuda'])}"
+    return f"ROCm {_text(torch['hip'])}" if torch.get("hip") else "CPU"
+
+
+def _devices(devices: object) -> list[tuple[str, object]]:
+    if not isinstance(devices, list):
+        return [("GPUs", devices)]
+    names = sorted(set(devices))
+    counted = ", ".join(f"{devices.count(name)} x {name}" for name in names)
+    return [("GPUs", counted or "none")]
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        return f"error: {value.get('error')}"
+    return str(value)

@@ -1,0 +1,1 @@
+"""From data to what a person or a program reads. Nothing here decides anything."""

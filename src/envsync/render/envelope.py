@@ -1,0 +1,107 @@
+"""The JSON that every command can print: one envelope, with a version of its own."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import Any
+
+from envsync import __version__
+from envsync.compare import Row
+from envsync.errors import EnvsyncError, HostError, InputError
+from envsync.model import Host
+from envsync.report import HostReport
+from envsync.verify import Finding
+
+VERSION = 1
+"""Grows when a field changes its meaning or goes; new fields may come at any time."""
+
+
+def envelope(
+    command: str, exit_code: int, result: object = None, error: Mapping[str, Any] | None = None
+) -> str:
+    """One JSON object; `result` is null when there is an `error`."""
+    return json.dumps(
+        {
+            "version": VERSION,
+            "envsync": __version__,
+            "command": command,
+            "exit_code": exit_code,
+            "result": plain(result),
+            "error": error,
+        },
+        indent=2,
+    )
+
+
+def error_record(error: EnvsyncError) -> dict[str, Any]:
+    """An expected error as data."""
+    record: dict[str, Any] = {"message": error.message, "hint": error.hint}
+    if isinstance(error, InputError):
+        record |= {"file": error.file, "line": error.line}
+    if isinstance(error, HostError):
+        record |= {"cause": error.cause, "output": error.output}
+    return record
+
+
+def host_record(report: HostReport) -> dict[str, Any]:
+    """One host's end, and what it holds."""
+    failure = report.failure
+    return {
+        "host": str(report.host),
+        "outcome": "failed" if failure else report.outcome,
+        "failure": failure
+        and {
+            "phase": failure.phase,
+            "cause": failure.cause,
+            "message": failure.message,
+            "hint": failure.hint,
+            "output": failure.output,
+        },
+        "observation": plain(report.observation),
+        "facts": plain(report.facts),
+    }
+
+
+def rows_record(rows: Sequence[Row], hosts: Sequence[Host]) -> list[dict[str, Any]]:
+    """Each difference with the value of every host."""
+    return [
+        {
+            "group": row.group,
+            "name": row.name,
+            "matters": row.matters,
+            "values": {str(host): value for host, value in zip(hosts, row.values, strict=True)},
+        }
+        for row in rows
+    ]
+
+
+def findings_record(found: Sequence[Finding]) -> list[dict[str, Any]]:
+    return [
+        {
+            "host": str(each.host),
+            "cause": each.cause,
+            "message": each.message,
+            "hint": each.hint,
+        }
+        for each in found
+    ]
+
+
+def plain(value: object) -> Any:
+    """Dataclasses, tuples and enums as what JSON knows; fact pairs become an object."""
+    if isinstance(value, Host):
+        return str(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {
+            field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)
+        }
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value

@@ -1,0 +1,148 @@
+"""The tables that a person reads: equal nodes in one row, differences beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import TypeVar
+
+from rich import box
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from envsync.compare import ABSENT, Row
+from envsync.model import Facts, Host
+from envsync.report import HostReport
+from envsync.verify import Finding
+
+Fold = Callable[[Iterable[Host]], str]
+"""Hosts to one short text: gpu01, gpu02, gpu03 to gpu[01-03]."""
+
+Cells = TypeVar("Cells", bound=Hashable)
+
+OUTPUT_LINES = 40
+"""Lines of a failed host's output that are shown; the run's log has all of them."""
+
+_FACTS = ("python", "torch", "built for", "cuda available")
+
+
+def results(reports: Sequence[HostReport], fold: Fold) -> Table:
+    """One row for all nodes that ended alike and hold the same."""
+    table = _table("nodes", "result", "python", "torch", "built for", "cuda", "conda", "pip")
+    if not any(report.facts for report in reports):
+        table = _table("nodes", "result")
+    width = len(table.columns)
+    for cells, hosts in _grouped({report.host: _cells(report) for report in reports}).items():
+        result, *rest = cells[: width - 1]
+        table.add_row(fold(hosts), Text(result, _style(result)), *rest)
+    return table
+
+
+def _style(result: str) -> str:
+    return "red" if result.startswith("failed") else "green"
+
+
+def _cells(report: HostReport) -> tuple[str, ...]:
+    failure = report.failure
+    result = f"failed: {failure.cause}" if failure else str(report.outcome or "")
+    if report.facts is None:
+        return (result, *[""] * 6)
+    return (result, *_summary(report.facts))
+
+
+def _summary(facts: Facts) -> tuple[str, ...]:
+    runtime = dict(facts.runtime)
+    return (
+        *(runtime.get(name, ABSENT) for name in _FACTS),
+        str(len(facts.conda)),
+        str(len(facts.pip)),
+    )
+
+
+def failures(reports: Sequence[HostReport], fold: Fold) -> Table:
+    """One row a cause: which nodes, what happened, what to do next."""
+    table = _table("nodes", "while", "what happened", "what to do")
+    failed = {
+        report.host: (report.failure.phase, report.failure.message, report.failure.hint)
+        for report in reports
+        if report.failure
+    }
+    for (phase, message, hint), hosts in _grouped(failed).items():
+        table.add_row(Text(fold(hosts), "red"), phase, Text(message), Text(hint))
+    return table
+
+
+def outputs(reports: Sequence[HostReport], fold: Fold, to: Console) -> None:
+    """What failed hosts printed themselves; equal outputs once."""
+    printed = {
+        report.host: report.failure.output.strip()
+        for report in reports
+        if report.failure and report.failure.output.strip()
+    }
+    for output, hosts in _grouped(printed).items():
+        lines = output.splitlines()
+        to.print(Text(f"{fold(hosts)} said:", "bold"))
+        if len(lines) > OUTPUT_LINES:
+            to.print(Text(f"  ... {len(lines) - OUTPUT_LINES} lines before ...", "dim"))
+        to.print(Padding(Text("\n".join(lines[-OUTPUT_LINES:])), (0, 0, 0, 2)))
+
+
+def beside(rows: Sequence[Row], hosts: Sequence[Host], fold: Fold) -> Table:
+    """A column for each host, a row for each thing."""
+    return _columns(rows, [[position] for position in range(len(hosts))], hosts, fold)
+
+
+def differences(rows: Sequence[Row], hosts: Sequence[Host], fold: Fold) -> Table:
+    """A column for each group of equal nodes, the largest first; a row for each difference."""
+    columns: dict[tuple[str, ...], list[int]] = {}
+    for position in range(len(hosts)):
+        key = tuple(row.values[position] for row in rows)
+        columns.setdefault(key, []).append(position)
+    groups = sorted(columns.values(), key=len, reverse=True)
+    return _columns(rows, groups, hosts, fold)
+
+
+def _columns(
+    rows: Sequence[Row], groups: Sequence[Sequence[int]], hosts: Sequence[Host], fold: Fold
+) -> Table:
+    table = _table("", "what", *(fold(hosts[i] for i in group) for group in groups))
+    for title, block in groupby(rows, key=lambda row: row.group):
+        for number, row in enumerate(block):
+            values = (_value(row, group[0]) for group in groups)
+            table.add_row(Text("" if number else title, "dim"), row.name, *values)
+    return table
+
+
+def _value(row: Row, position: int) -> Text:
+    value = row.values[position]
+    if not row.differs:
+        return Text(value)
+    return Text(value, "bold" if value == row.majority else "bold red")
+
+
+def findings(found: Sequence[Finding], fold: Fold) -> Table:
+    """One row for each thing that is wrong, with all nodes that have it."""
+    table = _table("nodes", "what is wrong", "what to do")
+    grouped: dict[tuple[str, str], list[Host]] = {}
+    for each in found:
+        grouped.setdefault((each.message, each.hint), []).append(each.host)
+    for (message, hint), hosts in grouped.items():
+        table.add_row(Text(fold(hosts), "red"), Text(message), Text(hint))
+    return table
+
+
+def _grouped(cells: Mapping[Host, Cells]) -> Mapping[Cells, list[Host]]:
+    """Hosts by equal cells, in the order in which each kind first appears."""
+    groups: dict[Cells, list[Host]] = {}
+    for host, key in cells.items():
+        groups.setdefault(key, []).append(host)
+    return groups
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table

@@ -1,0 +1,62 @@
+#!/bin/sh
+# Builds one generation at its final prefix, or finds it there. Standard error is what the
+# package manager says; standard output gets one word: `sealed` or `built`.
+#
+# $1  prefix   $2...  the command that fills it
+
+prefix=$1
+shift
+lock=$prefix.building
+
+# One builder a generation: an earlier push may still be at work here, and in a shared home
+# another node may be. A lock whose owner is gone from this node is taken over, and so is one
+# whose owner ended before it could write its name.
+abandoned() { # seconds waited so far
+    if read -r host pid _ 2>/dev/null <"$lock/owner"; then
+        [ "$host" = "$(uname -n)" ] && ! kill -0 "$pid" 2>/dev/null
+    else
+        [ "$1" -ge 10 ]
+    fi
+}
+
+mkdir -p "${prefix%/*}" || exit 1
+waited=0
+until mkdir "$lock" 2>/dev/null; do
+    if [ ! -d "$lock" ]; then
+        mkdir "$lock" # for its message
+        exit 1
+    elif abandoned "$waited"; then
+        rm -rf "$lock"
+        continue
+    elif [ $((waited % 20)) -eq 0 ]; then
+        echo "waiting: another push builds this ($(cat "$lock/owner" 2>/dev/null))" >&2
+    fi
+    waited=$((waited + 1))
+    sleep 1
+done
+trap 'rm -rf "$lock"' EXIT
+trap 'exit 143' HUP INT TERM
+echo "$(uname -n) $$ since $(date)" >"$lock/owner" || exit 1
+
+if [ -e "$prefix/.sealed" ]; then
+    echo sealed
+    exit 0
+fi
+# Half a build cannot be told from a whole one: start anew. The path is always ours.
+case $prefix in
+*/.envsync/*/*) rm -rf "$prefix" ;;
+*) exit 1 ;;
+esac
+
+# A user site or a stray setting would count as `already satisfied` for pip, and the
+# environment would lack the package on just this node.
+unset PYTHONPATH PYTHONHOME PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV
+export PYTHONNOUSERSITE=1 PIP_NO_INPUT=1 PYTHONUNBUFFERED=1 PIP_DISABLE_PIP_VERSION_CHECK=1
+
+"$@" </dev/null >&2
+rc=$?
+if [ "$rc" -ne 0 ]; then
+    rm -rf "$prefix"
+    exit "$rc"
+fi
+echo built

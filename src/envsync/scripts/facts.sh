@@ -1,0 +1,37 @@
+#!/bin/sh
+# Says what a prefix holds and what a job in it would see, in three parts:
+# the facts of conda's own records, what Python says, and how Python ended.
+#
+# $1  prefix   $2  text of as_job.sh   $3  text of inside.py   $4  seconds for Python
+
+prefix=$1
+as_job=$2
+inside=$3
+limit=$4
+
+if [ ! -d "$prefix/conda-meta" ]; then
+    echo "there is no environment at $prefix" >&2
+    exit 4
+fi
+real=$(cd "$prefix" && pwd -P)
+
+echo '@@prefix'
+printf '%s\n' "$real"
+
+# conda writes one key a line (json.dump with indent); only top-level ones are wanted, and
+# of the files only those that tell which Python packages are conda's.
+echo '@@conda'
+cd "$prefix/conda-meta" || exit 4
+grep -H -E -e '^ {2,4}"(name|version|build|build_string|channel|url|md5|sha256)":' \
+    -e '(dist-info/METADATA|egg-info/PKG-INFO|\.egg-info)"' -- *.json
+
+echo '@@python'
+cd / || exit 4 # a stray torch.py in the home must not be what we import
+# Activation scripts are written for the shells that jobs run in, above all bash.
+shell=$(command -v bash || echo /bin/sh)
+set -- "$shell" -c "$as_job" as_job "$prefix" "$inside"
+if command -v timeout >/dev/null 2>&1; then
+    set -- timeout -k 5 "$limit" "$@"
+fi
+"$@" 3>&1 >&2 </dev/null
+echo "@@end $?"

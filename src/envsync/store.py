@@ -1,0 +1,148 @@
+"""What a folder remembers of its pushes: `.envsync/` beside environment.yml.
+
+    last.json         hosts, name, generation and connection settings of the last push
+    environment.yml   the bytes that were pushed
+    runs/*.jsonl      the events of each run, one JSON object a line
+
+The folder is for its owner only: an environment.yml may hold a token.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from envsync.errors import InputError
+from envsync.events import Event
+from envsync.model import Host
+
+FOLDER = ".envsync"
+KEPT_RUNS = 50
+
+
+@dataclass(frozen=True)
+class LastPush:
+    """What `verify` and `diff` need when they are given no more words."""
+
+    hosts: tuple[Host, ...]
+    name: str
+    generation: str
+    source: str
+    """The environment file as the user named it."""
+    raw: bytes
+    """The file's bytes as they were pushed."""
+    connection: Mapping[str, Any]
+    """Options that lead to the hosts (key files, known_hosts); never a secret."""
+
+
+class Store:
+    """The `.envsync/` of one folder. Writing needs no lock: each file is renamed into place."""
+
+    def __init__(self, beside: Path) -> None:
+        self.folder = beside / FOLDER
+
+    def remember(self, push: LastPush) -> None:
+        """Keep what the next command needs."""
+        self._make()
+        record = {
+            "version": 1,
+            "hosts": [dataclasses.asdict(host) for host in push.hosts],
+            "name": push.name,
+            "generation": push.generation,
+            "source": push.source,
+            "connection": dict(push.connection),
+        }
+        _write(self.folder / "environment.yml", push.raw)
+        _write(self.folder / "last.json", json.dumps(record, indent=2).encode() + b"\n")
+
+    def last_push(self) -> LastPush:
+        """The last push from this folder; InputError when there was none."""
+        file = self.folder / "last.json"
+        try:
+            record = json.loads(file.read_bytes())
+            return LastPush(
+                hosts=tuple(Host(**host) for host in record["hosts"]),
+                name=record["name"],
+                generation=record["generation"],
+                source=record["source"],
+                raw=(self.folder / "environment.yml").read_bytes(),
+                connection=record["connection"],
+            )
+        except FileNotFoundError as error:
+            raise InputError(
+                f"there was no push from {self.folder.parent.resolve()} yet",
+                hint="name the hosts (`envsync verify hosts.txt`), or go to the folder that"
+                " was pushed from",
+            ) from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(
+                f"it cannot be read: {error}",
+                file=str(file),
+                hint="remove it and push again",
+            ) from error
+
+    def log(self, command: str) -> EventLog:
+        """A new file for the events of one run; old ones are dropped."""
+        self._make()
+        runs = self.folder / "runs"
+        runs.mkdir(mode=0o700, exist_ok=True)
+        for old in sorted(runs.glob("*.jsonl"))[: -KEPT_RUNS + 1]:
+            old.unlink(missing_ok=True)
+        now = datetime.now(UTC)
+        return EventLog(runs / f"{now:%Y%m%dT%H%M%S.%f}-{command}.jsonl")
+
+    def _make(self) -> None:
+        try:
+            self.folder.mkdir(mode=0o700, exist_ok=True)
+            ignore = self.folder / ".gitignore"
+            if not ignore.exists():
+                ignore.write_text("*\n")
+        except OSError as error:
+            raise InputError(
+                f"{self.folder} cannot be written: {error.strerror}",
+                hint="envsync keeps the state of a push beside the environment file",
+            ) from error
+
+
+class EventLog:
+    """The file of one run's events; each is on disk before anything else happens to it."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self._stream = os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stream.close()
+
+    def write(self, event: Event) -> None:
+        record = {
+            "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "event": type(event).__name__.lower(),
+            **dataclasses.asdict(event),
+        }
+        self._stream.write(json.dumps(record | {"host": str(event.host)}) + "\n")
+        self._stream.flush()
+
+
+def _write(file: Path, content: bytes) -> None:
+    """Replace `file` whole, readable by its owner alone."""
+    handle, part = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    with os.fdopen(handle, "wb") as stream:
+        stream.write(content)
+    Path(part).replace(file)

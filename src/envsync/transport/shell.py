@@ -1,0 +1,219 @@
+"""The one place where shell text is made.
+
+A login shell may be bash, dash, csh, fish or zsh, and its start-up files may print. So the
+only words it ever sees are `exec /bin/sh -c 'eval "$(head -c N)"'`, which all of them read
+alike. The program itself comes down standard input: first N bytes of a *prologue*, which
+sets the time limit and prints the marks that frame the answer, then the script with its
+arguments, then the script's own input. Nothing but two numbers and a random mark varies in
+the text that is evaluated; arguments are quoted by `shlex`, for POSIX `sh` alone.
+
+`head -c N` reads no byte too many, also from a pipe (unlike a shell that reads its script
+from standard input, which POSIX lets read ahead only on seekable files, and dash does).
+"""
+
+from __future__ import annotations
+
+import secrets
+import shlex
+import time
+from collections.abc import Callable
+
+from envsync.errors import CommandTimeoutError, HostError, LinkLostError
+from envsync.ports import Command, Completed, LineSink
+
+KILL_GRACE = 10
+"""Seconds between the polite end of a command past its limit (TERM) and KILL."""
+
+_WIRE = "exec /bin/sh -c 'eval \"$(head -c {size})\"'"
+
+# With input of its own the script reads exactly its text and leaves the rest to be read.
+_FED = """\
+printf '\\n%s\\n' {mark}; printf '\\n%s\\n' {mark} >&2
+if command -v timeout >/dev/null 2>&1
+then timeout -k {grace} {limit} /bin/sh -c 'eval "$(head -c {size})"'
+else /bin/sh -c 'eval "$(head -c {size})"'
+fi
+rc=$?
+printf %s {mark}; printf %s {mark} >&2
+exit $rc
+"""
+
+# Without input, standard input is a tether: its end means that nobody listens any more, and
+# the script is ended. `timeout` leads a process group, so its children end with it. A
+# signal in the moment when it forks ends it alone, so the group is ended as well.
+_TETHERED = """\
+script="$(head -c {size})"
+exec 3<&0 </dev/null
+printf '\\n%s\\n' {mark}; printf '\\n%s\\n' {mark} >&2
+if command -v timeout >/dev/null 2>&1
+then printf %s "$script" | timeout -k {grace} {limit} /bin/sh -c 'eval "$(cat)"' 3<&- &
+else printf %s "$script" | /bin/sh -c 'eval "$(cat)"' 3<&- &
+fi
+job=$!
+{{
+    cat <&3
+    trap '' TERM
+    kill $job
+    for second in 1 2 3 4 5 6 7 8 9 10; do kill -TERM -$job || break; sleep 1; done
+    kill -KILL -$job
+}} >/dev/null 2>&1 &
+watch=$!
+exec 3<&-
+wait $job; rc=$?
+kill $watch 2>/dev/null
+printf %s {mark}; printf %s {mark} >&2
+exit $rc
+"""
+
+
+def script_text(command: Command) -> bytes:
+    """The script with its positional parameters set, as POSIX `sh` reads it."""
+    if any("\0" in arg for arg in command.args):
+        raise ValueError("a command argument holds a NUL byte")
+    arguments = " ".join(shlex.quote(arg) for arg in command.args)
+    return f"set -- {arguments}\n{command.script}".encode()
+
+
+class Frame:
+    """Cuts the script's own bytes out of a stream that starts and ends with noise."""
+
+    def __init__(self, mark: bytes) -> None:
+        self.noise = bytearray()
+        self.opened = False
+        self.closed = False
+        self._open = b"\n" + mark + b"\n"
+        self._close = mark
+        self._held = b""
+
+    def feed(self, data: bytes) -> bytes:
+        """Take bytes as they come; give back those that belong to the script."""
+        if self.closed:
+            return b""
+        self._held += data
+        if not self.opened:
+            before, found, after = self._held.partition(self._open)
+            if not found:
+                return b""
+            self.noise += before
+            self.opened, self._held = True, after
+        inside, found, _ = self._held.partition(self._close)
+        if found:
+            self.closed, self._held = True, b""
+            return inside
+        keep = len(self._close) - 1
+        ready, self._held = self._held[:-keep], self._held[-keep:]
+        return ready
+
+    def rest(self) -> bytes:
+        """What is held back when the stream ends early; noise if the frame never opened."""
+        held, self._held = self._held, b""
+        if self.opened:
+            return held
+        self.noise += held
+        return b""
+
+
+class Lines:
+    """Cuts text into lines as bytes arrive; a carriage return (a progress bar) ends one too."""
+
+    def __init__(self, sink: LineSink | None) -> None:
+        self._sink = sink
+        self._held = b""
+
+    def feed(self, data: bytes) -> None:
+        if self._sink is None:
+            return
+        *lines, self._held = (self._held + data).replace(b"\r", b"\n").split(b"\n")
+        for line in lines:
+            if text := line.decode("utf-8", "replace").strip():
+                self._sink(text)
+
+
+class Exchange:
+    """One command's way over the wire, whatever carries the bytes.
+
+    A transport starts `wire`, sends `input`, closes the far side's standard input when
+    `close_input` says so, feeds what comes back, and asks `finish` for the result.
+    """
+
+    def __init__(
+        self,
+        command: Command,
+        on_line: LineSink | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        mark = f"envsync-{secrets.token_hex(12)}"
+        script = script_text(command)
+        template = _TETHERED if command.stdin is None else _FED
+        prologue = template.format(
+            mark=mark, size=len(script), grace=KILL_GRACE, limit=max(1, round(command.timeout))
+        ).encode()
+        self.wire = _WIRE.format(size=len(prologue))
+        self.input = prologue + script + (command.stdin or b"")
+        self.close_input = command.stdin is not None
+        self.limit = command.timeout
+        self._clock = clock
+        self._started = clock()
+        self._out, self._err = Frame(mark.encode()), Frame(mark.encode())
+        self._stdout, self._stderr = bytearray(), bytearray()
+        self._lines = Lines(on_line)
+
+    @property
+    def seconds(self) -> float:
+        return self._clock() - self._started
+
+    @property
+    def overdue(self) -> bool:
+        """True when even the far side's KILL should have happened: time for the backstop."""
+        return self.seconds > self.limit + KILL_GRACE + 5
+
+    def feed_stdout(self, data: bytes) -> None:
+        self._stdout += self._out.feed(data)
+
+    def feed_stderr(self, data: bytes) -> None:
+        inside = self._err.feed(data)
+        self._stderr += inside
+        self._lines.feed(inside)
+
+    def finish(self, exit_code: int) -> Completed:
+        """The result of a far side that ended with `exit_code`.
+
+        Raises CommandTimeoutError, and HostError when the login shell never ran the script.
+        """
+        self._stdout += self._out.rest()
+        self._stderr += self._err.rest()
+        if not self._out.opened:
+            raise self._refused(exit_code)
+        if self._out.closed:
+            if exit_code in (124, 137) and self.seconds >= self.limit:
+                raise self.timed_out()
+            return Completed(exit_code, bytes(self._stdout), bytes(self._stderr), self.seconds)
+        raise self.lost(f"the remote shell was ended (exit code {exit_code})")
+
+    def timed_out(self) -> CommandTimeoutError:
+        return CommandTimeoutError(
+            "timeout",
+            f"the command ran past its limit of {self.limit:.0f} s and was ended",
+            hint="see what the host printed; raise the limit with --timeout if it was just slow",
+            output=self._log(),
+        )
+
+    def lost(self, why: str) -> LinkLostError:
+        return LinkLostError(
+            "link-lost",
+            f"the connection was lost after {self.seconds:.0f} s: {why}",
+            hint="run the same command again: finished work is kept, half-built work is redone",
+            output=self._log(),
+        )
+
+    def _log(self) -> str:
+        return self._stderr.decode("utf-8", "replace")
+
+    def _refused(self, exit_code: int) -> HostError:
+        noise = bytes(self._out.noise + self._err.noise).decode("utf-8", "replace").strip()
+        return HostError(
+            "login-shell",
+            f"the login shell ended with exit code {exit_code} before it ran anything",
+            hint="check that `ssh HOST /bin/sh -c true` works for this user",
+            output=noise,
+        )

@@ -1,0 +1,130 @@
+"""A host over SSH, once it has been reached: one connection, a channel for each command."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import threading
+import time
+
+import paramiko
+
+from envsync.ports import Command, Completed, LineSink
+from envsync.transport.shell import Exchange
+
+_CHUNK = 65536
+_TICK = 0.25
+"""Seconds between looks at the clock while the host is silent."""
+
+
+class Heartbeat:
+    """Asks the server now and then whether it is there; says how long it has been silent.
+
+    A dead network shows up as a request without an answer. paramiko's own keepalive only
+    sends and never notices, and a request that waits has no timeout: hence a thread.
+    """
+
+    def __init__(self, transport: paramiko.Transport, interval: float) -> None:
+        self._transport = transport
+        self._interval = interval
+        self._answered = time.monotonic()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="envsync-heartbeat", daemon=True)
+        self._thread.start()
+
+    @property
+    def silent_for(self) -> float:
+        """Seconds since the server's last answer."""
+        return time.monotonic() - self._answered
+
+    def stop(self) -> None:
+        self._stop.set()
+
+    def _beat(self) -> None:
+        while not self._stop.wait(self._interval) and self._transport.is_active():
+            with contextlib.suppress(paramiko.SSHException, OSError, EOFError):
+                # Refused or granted does not matter: any answer is a sign of life.
+                self._transport.global_request("keepalive@openssh.com", wait=True)
+                if self._transport.is_active():
+                    self._answered = time.monotonic()
+
+
+class SshConnection:
+    """An authenticated connection. `keepalive` is seconds; three unanswered ones end it."""
+
+    def __init__(self, transport: paramiko.Transport, keepalive: float) -> None:
+        self._transport = transport
+        self._keepalive = keepalive
+
+    def run(self, command: Command, on_line: LineSink | None = None) -> Completed:
+        exchange = Exchange(command, on_line)
+        try:
+            channel = self._transport.open_session(timeout=self._keepalive * 3)
+            with contextlib.closing(channel):
+                channel.exec_command(exchange.wire)
+                exit_code = self._pump(channel, exchange)
+        except (paramiko.SSHException, OSError, EOFError) as error:
+            raise exchange.lost(str(error) or type(error).__name__) from error
+        if exit_code < 0:  # closed without an exit status
+            why = "the server ended the session" if self._transport.is_active() else "cut off"
+            raise exchange.lost(why)
+        return exchange.finish(exit_code)
+
+    def close(self) -> None:
+        self._transport.close()
+
+    def _pump(self, channel: paramiko.Channel, exchange: Exchange) -> int:
+        """Move bytes both ways, both output streams at once; the exit code, or -1 if cut off."""
+        poller = select.poll()
+        poller.register(channel.fileno(), select.POLLIN)
+        pending = memoryview(exchange.input)
+        heartbeat: Heartbeat | None = None
+        try:
+            while not channel.closed or _readable(channel):
+                if pending and channel.send_ready():
+                    pending = pending[channel.send(bytes(pending[:_CHUNK])) :]
+                    if not pending and exchange.close_input:
+                        channel.shutdown_write()
+                moved = _drain(channel, exchange)
+                if _finished(channel):
+                    return channel.recv_exit_status()
+                if moved:
+                    continue
+                poller.poll(1 if pending and channel.send_ready() else _TICK * 1000)
+                if heartbeat is None and exchange.seconds > self._keepalive:
+                    heartbeat = Heartbeat(self._transport, self._keepalive)
+                self._check(exchange, heartbeat)
+        finally:
+            if heartbeat is not None:
+                heartbeat.stop()
+        return channel.exit_status
+
+    def _check(self, exchange: Exchange, heartbeat: Heartbeat | None) -> None:
+        if exchange.overdue:
+            raise exchange.timed_out()
+        if heartbeat is not None and heartbeat.silent_for > self._keepalive * 3:
+            silent = heartbeat.silent_for
+            # Closing also frees the heartbeat, which waits for an answer without a limit.
+            self._transport.close()
+            raise exchange.lost(f"no answer from the host for {silent:.0f} s")
+
+
+def _readable(channel: paramiko.Channel) -> bool:
+    return channel.recv_ready() or channel.recv_stderr_ready()
+
+
+def _drain(channel: paramiko.Channel, exchange: Exchange) -> bool:
+    """Take what has arrived on either stream, never waiting; True if there was anything."""
+    moved = False
+    if channel.recv_ready():
+        exchange.feed_stdout(channel.recv(_CHUNK))
+        moved = True
+    if channel.recv_stderr_ready():
+        exchange.feed_stderr(channel.recv_stderr(_CHUNK))
+        moved = True
+    return moved
+
+
+def _finished(channel: paramiko.Channel) -> bool:
+    """Both streams ended and the exit status is here; a grandchild may hold them open."""
+    return bool(channel.eof_received) and channel.exit_status_ready() and not _readable(channel)

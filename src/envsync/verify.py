@@ -1,0 +1,128 @@
+"""verify and diff, the verbs: probe what is current on every node, then compare and judge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from envsync.compare import Row, compare
+from envsync.errors import HostError
+from envsync.events import Ended, EventSink, Outcome
+from envsync.generations import Slot, contents
+from envsync.model import Facts, Host
+from envsync.pins import unmet
+from envsync.runner import Fleet, Node
+from envsync.spec import EnvironmentSpec
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One node: its environment's facts, and which generation is current (None: not ours)."""
+
+    facts: Facts
+    generation: str | None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is not as it should be on one node."""
+
+    host: Host
+    cause: str
+    message: str
+    hint: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What verify found. Rows and columns follow the order of `seen`."""
+
+    seen: Mapping[Host, Seen]
+    rows: tuple[Row, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def equal(self) -> bool:
+        """True when no difference between the nodes matters."""
+        return not any(row.matters for row in self.rows)
+
+
+def look_at_all(
+    fleet: Fleet, hosts: Sequence[Host], name: str, emit: EventSink
+) -> Mapping[Host, Seen]:
+    """Probe the environment `name` on every host; failures are events."""
+    seen = fleet.each(hosts, lambda node: look(node, name))
+    for host in seen:
+        emit(Ended(host, Outcome.PROBED))
+    return seen
+
+
+def look(node: Node, name: str) -> Seen:
+    """Probe what `name` is on this node now; raises HostError where there is no such thing."""
+    there = node.observe(name)
+    if there.conda is None or (there.link is None and there.plain is None):
+        where = f"in {there.envs_dir}" if there.conda else "since there is no conda"
+        raise HostError(
+            "no-environment",
+            f"there is no environment {name} {where}",
+            hint="`envsync push` makes it",
+        )
+    facts = node.probe(Slot(there.envs_dir, name, "").link)
+    return Seen(facts, there.current(name))
+
+
+def judge(
+    seen: Mapping[Host, Seen], spec: EnvironmentSpec | None, generation: str | None
+) -> Verdict:
+    """Compare the nodes with each other, with the file's pins and with the last push."""
+    rows = compare([each.facts for each in seen.values()])
+    findings = [
+        *_odd_ones(tuple(seen), rows),
+        *(finding for host, each in seen.items() for finding in _pins(host, each, spec)),
+        *(finding for host, each in seen.items() for finding in _link(host, each, generation)),
+    ]
+    order = {host: number for number, host in enumerate(seen)}
+    return Verdict(seen, rows, tuple(sorted(findings, key=lambda each: order[each.host])))
+
+
+def _odd_ones(hosts: Sequence[Host], rows: Sequence[Row]) -> list[Finding]:
+    return [
+        Finding(
+            hosts[position],
+            "differs",
+            f"{row.name} is {row.values[position]}, on most nodes {row.majority}",
+            "push again: it builds such a node anew",
+        )
+        for row in rows
+        if row.matters
+        for position in row.odd
+    ]
+
+
+def _pins(host: Host, seen: Seen, spec: EnvironmentSpec | None) -> list[Finding]:
+    if spec is None:
+        return []
+    return [
+        Finding(
+            host,
+            "unmet",
+            f"{spec.source}:{lack.line} asks for {lack.text}, the node has"
+            f" {lack.found or 'nothing of that name'}",
+            "push again: it builds such a node anew",
+        )
+        for lack in unmet(spec, seen.facts)
+    ]
+
+
+def _link(host: Host, seen: Seen, generation: str | None) -> list[Finding]:
+    if generation is None or contents(seen.generation or "") == generation:
+        return []
+    return [
+        Finding(
+            host,
+            "other-generation",
+            f"its current environment is {seen.generation or 'not one of envsync'},"
+            f" the last push made {generation}",
+            "push again to bring it back",
+        )
+    ]

@@ -1,0 +1,83 @@
+"""YAML as a tree that knows its lines: for files that people write and get wrong."""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+import yaml
+
+from envsync.errors import InputError
+
+
+def decode(raw: bytes, source: str) -> str:
+    """Text from the bytes of a file: UTF-8, or UTF-16 as PowerShell's `>` writes it."""
+    utf16 = raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    try:
+        return raw.decode("utf-16" if utf16 else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        raise InputError(
+            "it is not UTF-8 text", file=source, line=line, hint="save it as UTF-8"
+        ) from error
+
+
+def compose(text: str, source: str) -> yaml.Node | None:
+    """The single document of `text`; None when there is nothing in it. Raises InputError."""
+    try:
+        documents = list(yaml.compose_all(text, Loader=yaml.SafeLoader))
+    except yaml.reader.ReaderError as error:
+        line = text[: error.position].count("\n") + 1
+        raise InputError(
+            f"the character {chr(error.character)!r} may not stand in YAML"
+            if isinstance(error.character, int)
+            else "it holds a character that may not stand in YAML",
+            file=source,
+            line=line,
+            hint="remove it",
+        ) from error
+    except yaml.MarkedYAMLError as error:
+        raise _broken(error, text, source) from error
+    except RecursionError as error:
+        raise InputError("it is nested too deeply", file=source) from error
+    if len(documents) > 1:
+        raise InputError(
+            "it holds several YAML documents",
+            file=source,
+            line=line_of(documents[1]),
+            hint="keep one: conda reads a file with just one",
+        )
+    return documents[0] if documents else None
+
+
+def line_of(node: yaml.Node) -> int:
+    """Where the node starts; lines count from 1."""
+    return node.start_mark.line + 1
+
+
+def _broken(error: yaml.MarkedYAMLError, text: str, source: str) -> InputError:
+    mark = error.problem_mark or error.context_mark
+    number = mark.line + 1 if mark else 0
+    lines = text.splitlines()
+    line = lines[number - 1] if 0 < number <= len(lines) else ""
+    jinja = next((i for i, each in enumerate(lines, 1) if re.search(r"\{\{|\{%", each)), 0)
+    if jinja:
+        return InputError(
+            "it holds a Jinja template, which conda env does not fill in",
+            file=source,
+            line=jinja,
+            hint="write the value itself",
+        )
+    if re.match(r"[ ]*\t", line):
+        return InputError(
+            "a tab stands where YAML wants spaces",
+            file=source,
+            line=number,
+            hint="indent with spaces",
+        )
+    return InputError(
+        f"it is not YAML: {error.problem or error.context}",
+        file=source,
+        line=number,
+        hint="expected `name:`, `channels:` and `dependencies:` with lists of `- item`",
+    )

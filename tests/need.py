@@ -1,0 +1,37 @@
+"""Makes sure that what the tests talk to is there: a real sshd, and shells to be unlike sh."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+
+NEEDED = {
+    "/usr/sbin/sshd": "openssh-server",
+    "ssh": "openssh-client",
+    "tcsh": "tcsh",
+    "fish": "fish",
+    "git": "git",
+}
+
+
+def main() -> int:
+    missing = [package for program, package in NEEDED.items() if not shutil.which(program)]
+    if not missing:
+        return 0
+    apt = shutil.which("apt-get")
+    if os.geteuid() != 0 or apt is None:
+        print(f"the tests need {' '.join(missing)}: install them, then run again", file=sys.stderr)
+        return 1
+    env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for words in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", *missing]):
+        done = subprocess.run([apt, *words], env=env, capture_output=True, text=True, check=False)
+        if done.returncode:
+            print(f"apt-get {' '.join(words)} failed:\n{done.stderr}", file=sys.stderr)
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

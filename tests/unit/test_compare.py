@@ -1,0 +1,66 @@
+"""Who differs, in what, and from whom."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from envsync.compare import ABSENT, RUNTIME, compare, differences
+from envsync.model import Facts, Package
+
+NUMPY = Package("conda", "numpy", "1.26.4", "py311_0", "conda-forge", "a" * 64)
+TORCH = Package("pip", "torch", "2.5.1", channel="pypi")
+NODE = Facts("/p", (NUMPY,), (TORCH,), (("python", "3.11.9"), ("torch", "2.5.1")))
+
+
+def test_equal_nodes_have_no_difference() -> None:
+    rows = compare([NODE, NODE, NODE])
+    assert [row.name for row in rows] == ["python", "torch", "numpy", "torch"]
+    assert differences(rows) == ()
+
+
+def test_pip_over_conda_is_one_row_with_both_versions() -> None:
+    drifted = replace(NODE, pip=(TORCH, Package("pip", "numpy", "2.1.0")))
+    (row,) = differences(compare([NODE, drifted, NODE]))
+    assert (row.group, row.name) == ("conda", "numpy")
+    assert row.values == ("1.26.4 py311_0", "2.1.0 (pip)", "1.26.4 py311_0")
+    assert (row.majority, row.odd, row.matters) == ("1.26.4 py311_0", (1,), True)
+
+
+def test_conda_and_pip_spell_one_name_in_different_ways() -> None:
+    conda = replace(NODE, conda=(Package("conda", "typing_extensions", "4.1", "0"),))
+    both = replace(conda, pip=(TORCH, Package("pip", "typing-extensions", "4.2")))
+    (row,) = differences(compare([conda, both]))
+    assert row.name == "typing_extensions"
+    assert row.values == ("4.1 0", "4.2 (pip)")
+
+
+def test_what_a_node_lacks_is_shown_as_absent() -> None:
+    (row,) = differences(compare([NODE, replace(NODE, pip=())]))
+    assert row.values == ("2.5.1 (pip)", ABSENT)
+    assert row.group == "pip"
+
+
+def test_same_version_and_build_with_another_file_is_a_difference() -> None:
+    other = replace(NODE, conda=(replace(NUMPY, digest="b" * 64),))
+    (row,) = differences(compare([NODE, other]))
+    assert row.values == ("1.26.4 py311_0 #aaaaaaaa", "1.26.4 py311_0 #bbbbbbbb")
+
+
+def test_hashes_of_different_kinds_are_not_compared() -> None:
+    md5 = replace(NODE, conda=(replace(NUMPY, digest="c" * 32),))
+    assert differences(compare([NODE, md5])) == ()
+
+
+def test_driver_may_differ_but_torch_may_not() -> None:
+    one = replace(NODE, runtime=(("torch", "2.5.1"), ("driver", "550.54")))
+    two = replace(NODE, runtime=(("torch", "2.5.0"), ("driver", "535.10")))
+    torch, driver = (row for row in compare([one, two]) if row.group == RUNTIME)
+    assert torch.matters
+    assert driver.differs
+    assert not driver.matters
+
+
+def test_majority_of_a_tie_is_the_first_node() -> None:
+    other = replace(NODE, pip=(replace(TORCH, version="2.4.0"),))
+    (row,) = differences(compare([NODE, other]))
+    assert row.odd == (1,)

@@ -1,0 +1,107 @@
+"""Every state in which a node can be found, and what is decided about it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from envsync.flavours import Conda
+from envsync.model import Host
+from envsync.observation import Observation
+from envsync.plan import Action, Refusal, Step, make_plan
+
+HOST = Host("gpu01")
+BARE = Observation(
+    home="/home/a",
+    user="a",
+    hostname="gpu01",
+    subdir="linux-64",
+    virtual_packages=(),
+    conda=Conda("/home/a/miniforge3/bin/conda", "/home/a/miniforge3"),
+    envs_dir="/home/a/miniforge3/envs",
+    free_bytes=10**12,
+)
+OURS = ".envsync/train/abc"
+
+
+def decide(seen: Observation) -> Step | Refusal:
+    plan = make_plan("train", "abc", {HOST: seen})
+    (only,) = plan.steps + plan.refusals
+    return only
+
+
+def test_bare_node_is_built() -> None:
+    step = decide(BARE)
+    assert isinstance(step, Step)
+    assert (step.action, step.expected) == (Action.BUILD, "")
+
+
+def test_current_generation_is_kept_and_is_no_change() -> None:
+    plan = make_plan("train", "abc", {HOST: replace(BARE, link=OURS, sealed=("abc",))})
+    assert plan.steps[0].action is Action.KEEP
+    assert plan.changes == ()
+
+
+def test_sealed_generation_that_is_not_current_is_only_switched_to() -> None:
+    step = decide(replace(BARE, link=".envsync/train/old", sealed=("abc", "old")))
+    assert isinstance(step, Step)
+    assert (step.action, step.expected) == (Action.SWITCH, ".envsync/train/old")
+
+
+def test_link_to_a_generation_that_is_gone_is_built_again() -> None:
+    step = decide(replace(BARE, link=OURS))
+    assert isinstance(step, Step)
+    assert step.action is Action.BUILD
+
+
+def test_unsealed_generation_is_built_again() -> None:
+    step = decide(replace(BARE, unsealed=("abc",)))
+    assert isinstance(step, Step)
+    assert step.action is Action.BUILD
+
+
+@pytest.mark.parametrize(
+    ("seen", "cause"),
+    [
+        (replace(BARE, conda=None), "no-conda"),
+        (replace(BARE, subdir=""), "no-platform"),
+        (replace(BARE, plain="/home/a/miniforge3/envs/train"), "not-ours"),
+        (replace(BARE, link="/somewhere/else"), "not-ours"),
+        (replace(BARE, link=".envsync/other/abc", sealed=("abc",)), "not-ours"),
+        (replace(BARE, free_bytes=4096), "disk-full"),
+    ],
+)
+def test_refusals_name_their_cause_and_the_way_out(seen: Observation, cause: str) -> None:
+    refusal = decide(seen)
+    assert isinstance(refusal, Refusal)
+    assert refusal.cause == cause
+    assert refusal.message
+    assert refusal.hint
+
+
+def test_full_disk_does_not_hinder_what_is_already_there() -> None:
+    assert isinstance(decide(replace(BARE, free_bytes=0, link=OURS, sealed=("abc",))), Step)
+
+
+def test_generation_changed_by_hand_is_built_anew_beside_it() -> None:
+    step = decide(replace(BARE, link=OURS, changed=("abc",)))
+    assert isinstance(step, Step)
+    assert (step.action, step.slot.generation, step.expected) == (Action.BUILD, "abc.1", OURS)
+
+
+def test_second_repair_gets_the_next_number() -> None:
+    step = decide(replace(BARE, link=f"{OURS}.1", changed=("abc", "abc.1")))
+    assert isinstance(step, Step)
+    assert step.slot.generation == "abc.2"
+
+
+def test_repaired_generation_counts_as_the_wanted_one() -> None:
+    step = decide(replace(BARE, link=f"{OURS}.1", changed=("abc",), sealed=("abc.1",)))
+    assert isinstance(step, Step)
+    assert (step.action, step.slot.generation) == (Action.KEEP, "abc.1")
+
+
+def test_whole_repair_is_switched_to_when_the_link_points_to_the_changed_one() -> None:
+    step = decide(replace(BARE, link=OURS, changed=("abc",), sealed=("abc.1",)))
+    assert isinstance(step, Step)
+    assert (step.action, step.slot.generation) == (Action.SWITCH, "abc.1")

@@ -1,0 +1,123 @@
+"""The framing of commands: what a login shell sees, what comes back, what is noise."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import time
+
+import pytest
+from envsync.errors import CommandTimeoutError, HostError, LinkLostError
+from envsync.ports import Command
+from envsync.transport.shell import Exchange, Frame, Lines, script_text
+
+HOSTILE = ["x; touch /tmp/p", "it's", '"', "$(id)", "`id`", "a\nb", "", "-n", "!!", "*", "~", "é"]
+
+
+def through(shell: list[str], exchange: Exchange) -> subprocess.CompletedProcess[bytes]:
+    """Let a shell run an exchange's words, as sshd would."""
+    return subprocess.run(
+        [*shell, "-c", exchange.wire], input=exchange.input, capture_output=True, check=False
+    )
+
+
+def test_login_shell_sees_only_constant_words_and_a_number() -> None:
+    wires = {
+        re.sub(r"\d+", "N", Exchange(Command("exit 0", tuple(HOSTILE), stdin)).wire)
+        for stdin in (None, b"", b"payload")
+    }
+    assert wires == {"exec /bin/sh -c 'eval \"$(head -c N)\"'"}
+
+
+@pytest.mark.parametrize("shell", [["/bin/sh"], ["/bin/bash"], ["tcsh"], ["fish"]])
+def test_arguments_arrive_unchanged_through_any_login_shell(shell: list[str]) -> None:
+    exchange = Exchange(Command('printf "%s\\0" "$@"', tuple(HOSTILE), stdin=b""))
+    done = through(shell, exchange)
+    exchange.feed_stdout(done.stdout)
+    exchange.feed_stderr(done.stderr)
+    assert exchange.finish(done.returncode).text.split("\0")[:-1] == HOSTILE
+
+
+def test_script_reads_exactly_its_own_input() -> None:
+    payload = bytes(range(256)) * 1000
+    exchange = Exchange(Command("cat", stdin=payload))
+    done = through(["/bin/sh"], exchange)
+    exchange.feed_stdout(done.stdout)
+    assert exchange.finish(done.returncode).stdout == payload
+
+
+def test_exit_code_is_data() -> None:
+    exchange = Exchange(Command("exit 7", stdin=b""))
+    done = through(["/bin/sh"], exchange)
+    exchange.feed_stdout(done.stdout)
+    assert exchange.finish(done.returncode).exit_code == 7
+
+
+def test_frame_cuts_noise_even_byte_by_byte() -> None:
+    stream = b"Welcome to node1!\nno newline here\nMARK\nline 1\nMAR\nline 3MARKlogout\n"
+    for size in (1, 2, 3, 7, len(stream)):
+        frame = Frame(b"MARK")
+        parts = [frame.feed(stream[i : i + size]) for i in range(0, len(stream), size)]
+        assert b"".join(parts) + frame.rest() == b"line 1\nMAR\nline 3"
+        assert frame.noise == b"Welcome to node1!\nno newline here"
+        assert frame.closed
+
+
+def test_shell_that_never_ran_the_script_is_named_with_its_words() -> None:
+    exchange = Exchange(Command("exit 0"))
+    exchange.feed_stdout(b"This account is currently not available.\n")
+    with pytest.raises(HostError) as caught:
+        exchange.finish(1)
+    assert caught.value.cause == "login-shell"
+    assert "not available" in caught.value.output
+
+
+def test_frame_that_never_closes_means_a_lost_link_and_keeps_the_log() -> None:
+    exchange = Exchange(Command("exit 0"))
+    mark = re.search(rb"envsync-[0-9a-f]+", exchange.input)
+    assert mark is not None
+    exchange.feed_stdout(b"\n" + mark[0] + b"\nhalf an ans")
+    exchange.feed_stderr(b"\n" + mark[0] + b"\nSolving environment\n")
+    with pytest.raises(LinkLostError) as caught:
+        exchange.finish(255)
+    assert caught.value.output == "Solving environment\n"
+
+
+def test_time_limit_is_kept_on_the_far_side() -> None:
+    exchange = Exchange(Command("echo begun >&2; sleep 60", stdin=b"", timeout=1))
+    done = through(["/bin/sh"], exchange)
+    exchange.feed_stdout(done.stdout)
+    exchange.feed_stderr(done.stderr)
+    with pytest.raises(CommandTimeoutError) as caught:
+        exchange.finish(done.returncode)
+    assert caught.value.output == "begun\n"
+    assert exchange.seconds < 10
+
+
+@pytest.mark.parametrize("delay", [0.0] * 20 + [0.3])
+def test_end_of_the_tether_ends_the_script_and_its_children(delay: float) -> None:
+    exchange = Exchange(Command("sleep 20 & wait"))
+    with subprocess.Popen(
+        ["/bin/sh", "-c", exchange.wire], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as shell:
+        assert shell.stdin is not None
+        shell.stdin.write(exchange.input)
+        shell.stdin.flush()
+        time.sleep(delay)
+        # communicate() closes standard input, then waits for all that hold the output open.
+        shell.communicate(timeout=10)
+        assert shell.returncode != 0
+
+
+def test_nul_byte_in_an_argument_is_refused() -> None:
+    with pytest.raises(ValueError, match="NUL"):
+        script_text(Command("exit 0", ("a\0b",)))
+
+
+def test_lines_end_at_newlines_and_carriage_returns_wherever_chunks_break() -> None:
+    seen: list[str] = []
+    lines = Lines(seen.append)
+    for chunk in (b"Coll", b"ecting\n10%\r2", b"0%\r\n\n", "ö".encode()[:1], "ö".encode()[1:]):
+        lines.feed(chunk)
+    lines.feed(b"\n")
+    assert seen == ["Collecting", "10%", "20%", "ö"]
