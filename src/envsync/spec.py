@@ -156,12 +156,6 @@ class _Reader:
     def _text(self, node: yaml.Node | None, what: str) -> str:
         if not isinstance(node, yaml.ScalarNode) or _is_null(node):
             raise self._wrong(f"{what} is no text", node, "expected a word, in quotes if need be")
-        if "{{" in node.value or "{%" in node.value:
-            raise self._wrong(
-                f"{node.value!r} is a Jinja template, which conda env does not fill in",
-                node,
-                "write the value itself",
-            )
         return str(node.value)
 
     def _dependencies(

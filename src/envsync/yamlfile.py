@@ -24,6 +24,7 @@ def decode(raw: bytes, source: str) -> str:
 
 def compose(text: str, source: str) -> yaml.Node | None:
     """The single document of `text`; None when there is nothing in it. Raises InputError."""
+    _refuse_templates(text, source)
     try:
         documents = list(yaml.compose_all(text, Loader=yaml.SafeLoader))
     except yaml.reader.ReaderError as error:
@@ -50,6 +51,18 @@ def compose(text: str, source: str) -> yaml.Node | None:
     return documents[0] if documents else None
 
 
+def _refuse_templates(text: str, source: str) -> None:
+    """Jinja often is valid YAML, but never what its author means by it."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if re.search(r"\{\{|\{%", re.sub(r"(^|\s)#.*", "", line)):
+            raise InputError(
+                "it holds a Jinja template, which conda env does not fill in",
+                file=source,
+                line=number,
+                hint="write the value itself",
+            )
+
+
 def line_of(node: yaml.Node) -> int:
     """Where the node starts; lines count from 1."""
     return node.start_mark.line + 1
@@ -60,14 +73,6 @@ def _broken(error: yaml.MarkedYAMLError, text: str, source: str) -> InputError:
     number = mark.line + 1 if mark else 0
     lines = text.splitlines()
     line = lines[number - 1] if 0 < number <= len(lines) else ""
-    jinja = next((i for i, each in enumerate(lines, 1) if re.search(r"\{\{|\{%", each)), 0)
-    if jinja:
-        return InputError(
-            "it holds a Jinja template, which conda env does not fill in",
-            file=source,
-            line=jinja,
-            hint="write the value itself",
-        )
     if re.match(r"[ ]*\t", line):
         return InputError(
             "a tab stands where YAML wants spaces",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -123,13 +124,13 @@ class Node:
         if os.geteuid() == 0:
             Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
         config.write_text(self._config())
-        log = (self.folder / "sshd.log").open("ab")
-        self.process = subprocess.Popen(
-            [SSHD, "-D", "-e", "-f", str(config)],
-            stdout=log,
-            stderr=log,
-            env={"PATH": CLEAN_PATH, "LANG": "C.UTF-8"},
-        )
+        with (self.folder / "sshd.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [SSHD, "-D", "-e", "-f", str(config)],
+                stdout=log,
+                stderr=log,
+                env={"PATH": CLEAN_PATH, "LANG": "C.UTF-8"},
+            )
         for port in self.ports:
             self._await(port)
         return self
@@ -225,7 +226,9 @@ class Cluster:
     def write_hosts(self, hosts: Iterable[str]) -> None:
         (self.folder / "hosts.txt").write_text("".join(f"{host}\n" for host in hosts))
 
-    def write_environment(self, *dependencies: str, pip: Iterable[str] = (), name: str = "train"):
+    def write_environment(
+        self, *dependencies: str, pip: Iterable[str] = (), name: str = "train"
+    ) -> None:
         """An environment.yml with python and pip, and what else is asked for."""
         lines = [f"name: {name}", "channels:", f"  - {self.lab.channel.url}", "  - nodefaults"]
         lines += ["dependencies:", "  - python=3", "  - pip", *(f"  - {d}" for d in dependencies)]
@@ -279,7 +282,5 @@ def _descendants(pid: int, name: str) -> list[int]:
 
 
 def _kill(pid: int) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass

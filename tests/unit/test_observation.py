@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from envsync.errors import HostError
 from envsync.generations import Slot
 from envsync.model import Host

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+
 from envsync.flavours import Conda
 from envsync.model import Host
 from envsync.observation import Observation

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pytest
+
 from envsync.errors import ConnectError, HostError
 from envsync.events import Event, Failed, Phase, Progress
 from envsync.model import Host

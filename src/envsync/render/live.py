@@ -37,7 +37,7 @@ class LiveView:
 
     def __enter__(self) -> Self:
         if self._console.is_terminal:
-            self._live.start()
+            self._live.start(refresh=True)
         return self
 
     def __exit__(

@@ -100,8 +100,10 @@ class Frame:
         if found:
             self.closed, self._held = True, b""
             return inside
-        keep = len(self._close) - 1
-        ready, self._held = self._held[:-keep], self._held[-keep:]
+        # Only what may be the beginning of the closing mark waits for more.
+        keep = next(n for n in range(len(self._close), -1, -1) if inside.endswith(self._close[:n]))
+        cut = len(inside) - keep
+        ready, self._held = inside[:cut], inside[cut:]
         return ready
 
     def rest(self) -> bytes:

@@ -82,7 +82,7 @@ class SshConnection:
         try:
             while not channel.closed or _readable(channel):
                 if pending and channel.send_ready():
-                    pending = pending[channel.send(bytes(pending[:_CHUNK])) :]
+                    pending = _send(channel, pending)
                     if not pending and exchange.close_input:
                         channel.shutdown_write()
                 moved = _drain(channel, exchange)
@@ -111,6 +111,16 @@ class SshConnection:
 
 def _readable(channel: paramiko.Channel) -> bool:
     return channel.recv_ready() or channel.recv_stderr_ready()
+
+
+def _send(channel: paramiko.Channel, pending: memoryview) -> memoryview:
+    """Send as much as the window takes; a far side that has ended takes it all."""
+    try:
+        return pending[channel.send(bytes(pending[:_CHUNK])) :]
+    except OSError:
+        if channel.closed or channel.exit_status_ready():
+            return pending[:0]
+        raise
 
 
 def _drain(channel: paramiko.Channel, exchange: Exchange) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from envsync.errors import HostError
 from envsync.model import Package
 from envsync.ports import Completed

@@ -7,6 +7,7 @@ import subprocess
 import time
 
 import pytest
+
 from envsync.errors import CommandTimeoutError, HostError, LinkLostError
 from envsync.ports import Command
 from envsync.transport.shell import Exchange, Frame, Lines, script_text

@@ -1,0 +1,48 @@
+"""Each rule, with the smallest file that breaks it and one that does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from envsync.lint import RULES, Finding, lint
+from envsync.spec import parse_environment
+
+HEAD = "name: x\nchannels: [conda-forge, nodefaults]\ndependencies:\n  - python=3.11\n"
+
+CASES = {
+    "ENV001": (
+        HEAD + "  - pip\n  - pytorch=2.5\n  - pip:\n    - torch==2.5.1\n",
+        HEAD + "  - pip\n  - pip:\n    - torch==2.5.1\n",
+        8,
+    ),
+    "ENV002": (
+        HEAD + "  - numpy=1.26\n  - numpy>=2\n",
+        HEAD + "  - numpy=1.26\n  - numpy=1.26\n",
+        6,
+    ),
+    "ENV003": (
+        HEAD + "  - pip:\n    - einops==0.8\n",
+        HEAD + "  - pip\n  - pip:\n    - einops==0.8\n",
+        6,
+    ),
+    "ENV004": (HEAD.replace("=3.11", ""), HEAD, 4),
+    "ENV005": (HEAD + "  - pytorch\n", HEAD + "  - pytorch=2.5\n", 5),
+    "ENV006": (HEAD.replace("nodefaults", "defaults"), HEAD, 0),
+}
+
+
+def codes(text: str) -> list[Finding]:
+    return list(lint(parse_environment(text.encode(), "f.yml")))
+
+
+def test_every_rule_has_a_case() -> None:
+    assert sorted(CASES) == [rule.code for rule in RULES]
+
+
+@pytest.mark.parametrize("code", CASES)
+def test_rule(code: str) -> None:
+    broken, good, line = CASES[code]
+    (finding,) = codes(broken)
+    assert (finding.code, finding.line, finding.file) == (code, line, "f.yml")
+    assert finding.hint
+    assert codes(good) == []
