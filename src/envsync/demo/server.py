@@ -14,7 +14,7 @@ import signal
 import socket
 import subprocess
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
@@ -94,10 +94,20 @@ class _Door(paramiko.ServerInterface):
         return True
 
 
+@contextlib.contextmanager
+def _closing(channel: paramiko.Channel) -> Iterator[None]:
+    """Close the channel at the end, also when the client has gone away."""
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError, EOFError):
+            channel.close()
+
+
 def _run(channel: paramiko.Channel, command: bytes, env: Mapping[str, str]) -> None:
     """Run `command` for the channel to its end; streams flow both ways at once."""
     with (
-        contextlib.closing(channel),
+        _closing(channel),
         subprocess.Popen(
             ["/bin/sh", "-c", command],
             stdin=subprocess.PIPE,

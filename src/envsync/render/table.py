@@ -8,7 +8,6 @@ from typing import TypeVar
 
 from rich import box
 from rich.console import Console
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -86,7 +85,8 @@ def outputs(reports: Sequence[HostReport], fold: Fold, to: Console) -> None:
         to.print(Text(f"{fold(hosts)} said:", "bold"))
         if len(lines) > OUTPUT_LINES:
             to.print(Text(f"  ... {len(lines) - OUTPUT_LINES} lines before ...", "dim"))
-        to.print(Padding(Text("\n".join(lines[-OUTPUT_LINES:])), (0, 0, 0, 2)))
+        # Not folded: a line must be found again by whoever searches for it.
+        to.print(Text("".join(f"  {line}\n" for line in lines[-OUTPUT_LINES:])), soft_wrap=True)
 
 
 def beside(rows: Sequence[Row], hosts: Sequence[Host], fold: Fold) -> Table:

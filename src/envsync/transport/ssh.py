@@ -60,9 +60,13 @@ class SshConnection:
         exchange = Exchange(command, on_line)
         try:
             channel = self._transport.open_session(timeout=self._keepalive * 3)
-            with contextlib.closing(channel):
+            try:
                 channel.exec_command(exchange.wire)
                 exit_code = self._pump(channel, exchange)
+            finally:
+                # The answer is here already: a link that breaks now takes nothing with it.
+                with contextlib.suppress(paramiko.SSHException, OSError, EOFError):
+                    channel.close()
         except (paramiko.SSHException, OSError, EOFError) as error:
             raise exchange.lost(str(error) or type(error).__name__) from error
         if exit_code < 0:  # closed without an exit status

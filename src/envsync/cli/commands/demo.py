@@ -35,8 +35,17 @@ def demo(*, keep: bool) -> int:
         if keep:
             out.print(f"Everything is in {base}")
         else:
-            shutil.rmtree(base, ignore_errors=True)
+            _remove(base)
     return ExitCode.OK
+
+
+def _remove(base: Path) -> None:
+    """What an interrupted demo leaves running on its nodes ends within moments, not at once."""
+    for _ in range(50):
+        shutil.rmtree(base, ignore_errors=True)
+        if not base.exists():
+            return
+        time.sleep(0.2)
 
 
 def _story(out: Console, cluster: DemoCluster) -> None:
