@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-long check format help-text clean
+.PHONY: demo test check format help-text pictures clean
 .DEFAULT_GOAL := test
 
 $(VENV)/.demo: pyproject.toml
@@ -29,7 +29,13 @@ check: $(VENV)/.test  ## Lint, types, layers, shell scripts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/shellcheck src/envsync/scripts/*.sh .ci/run
-	$(BIN)/python tests/help_text.py --check
+	$(BIN)/python tools/help_text.py --check
+
+help-text: $(VENV)/.test  ## Put the output of --help into README.md and docs/
+	$(BIN)/python tools/help_text.py
+
+pictures: $(VENV)/.test  ## Make the pictures of README.md anew, from a real run
+	$(BIN)/python tools/pictures.py
 
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix

@@ -34,7 +34,7 @@ class Outcome(StrEnum):
     SWITCHED = "switched"
     WOULD_INSTALL = "would install"
     WOULD_SWITCH = "would switch"
-    PROBED = "probed"
+    PROBED = "ok"
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ def _odd_ones(hosts: Sequence[Host], rows: Sequence[Row]) -> list[Finding]:
             hosts[position],
             "differs",
             f"{row.name} is {row.values[position]}, on most nodes {row.majority}",
-            "push again: it builds such a node anew",
+            "`envsync push` builds the node anew",
         )
         for row in rows
         if row.matters
@@ -108,7 +108,7 @@ def _pins(host: Host, seen: Seen, spec: EnvironmentSpec | None) -> list[Finding]
             "unmet",
             f"{spec.source}:{lack.line} asks for {lack.text}, the node has"
             f" {lack.found or 'nothing of that name'}",
-            "push again: it builds such a node anew",
+            "`envsync push` builds the node anew",
         )
         for lack in unmet(spec, seen.facts)
     ]
@@ -123,6 +123,6 @@ def _link(host: Host, seen: Seen, generation: str | None) -> list[Finding]:
             "other-generation",
             f"its current environment is {seen.generation or 'not one of envsync'},"
             f" the last push made {generation}",
-            "push again to bring it back",
+            "`envsync push` brings it back",
         )
     ]

@@ -21,7 +21,7 @@ def test_demo_does_the_whole_job(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr == ""
-    assert "1 node drifted of 3" in done.stdout
+    assert "of 3 nodes 1 drifted" in done.stdout
     assert "numpy" in done.stdout
     assert done.stdout.rstrip().endswith("s.")
     assert time.monotonic() - started < 90

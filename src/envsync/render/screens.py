@@ -54,7 +54,7 @@ def _closing(name: str, done: Pushed, reports: Sequence[HostReport], *, equal: b
         text = f"Nothing was changed. {_nodes(len(good))} would hold {what}."
     else:
         equally = " and are equal" if equal and len(good) > 1 else ""
-        text = f"{_nodes(len(good))} hold {what}{equally}."
+        text = f"{_hold(len(good))} {what}{equally}."
     if failed:
         return Text(f"{text} {_nodes(len(failed))} failed: see above.", "bold red")
     return Text(text, "bold green" if equal else "bold yellow")
@@ -65,6 +65,10 @@ _INTENTIONS = {Outcome.WOULD_INSTALL, Outcome.WOULD_SWITCH}
 
 def _nodes(count: int) -> str:
     return "1 node" if count == 1 else f"{count} nodes"
+
+
+def _hold(count: int) -> str:
+    return "1 node holds" if count == 1 else f"{count} nodes hold"
 
 
 def interrupted(to: Console, reports: Sequence[HostReport], fold: Fold) -> None:
@@ -86,7 +90,8 @@ def verified(
     fold: Fold,
 ) -> None:
     """The nodes in groups of equals, the differences, and what is wrong where."""
-    to.print(table.results(reports, fold))
+    drifted = {finding.host for finding in verdict.findings}
+    to.print(table.results(reports, fold, drifted))
     _troubles(to, reports, fold)
     differing = [row for row in verdict.rows if row.differs]
     if differing:
@@ -94,13 +99,13 @@ def verified(
     if verdict.findings:
         to.print(table.findings(verdict.findings, fold))
     failed = sum(report.failure is not None for report in reports)
-    wrong = len({finding.host for finding in verdict.findings})
-    if not failed and not wrong:
-        to.print(Text(f"{_nodes(len(reports))} hold {name}, all alike.", "bold green"))
+    if not failed and not drifted:
+        to.print(Text(f"{_hold(len(reports))} {name}, all alike.", "bold green"))
         return
-    parts = [f"{_nodes(wrong)} drifted"] if wrong else []
-    parts += [f"{_nodes(failed)} could not be checked"] if failed else []
-    to.print(Text(f"{name}: {', '.join(parts)} of {len(reports)}.", "bold red"))
+    parts = [f"{len(drifted)} drifted"] if drifted else []
+    parts += [f"{failed} could not be checked"] if failed else []
+    of = f"of {_nodes(len(reports))}"
+    to.print(Text(f"{name}: {of} {' and '.join(parts)}.", "bold red"))
 
 
 def diffed(

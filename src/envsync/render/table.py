@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import TypeVar
 
@@ -27,27 +27,33 @@ OUTPUT_LINES = 40
 _FACTS = ("python", "torch", "built for", "cuda available")
 
 
-def results(reports: Sequence[HostReport], fold: Fold) -> Table:
+def results(
+    reports: Sequence[HostReport], fold: Fold, drifted: Collection[Host] = frozenset()
+) -> Table:
     """One row for all nodes that ended alike and hold the same."""
-    table = _table("nodes", "result", "python", "torch", "built for", "cuda", "conda", "pip")
+    table = _table("nodes", "result", "python", "torch", "built for", "cuda", "packages")
     if not any(report.facts for report in reports):
         table = _table("nodes", "result")
     width = len(table.columns)
-    for cells, hosts in _grouped({report.host: _cells(report) for report in reports}).items():
+    for cells, hosts in _grouped(
+        {report.host: _cells(report, report.host in drifted) for report in reports}
+    ).items():
         result, *rest = cells[: width - 1]
         table.add_row(fold(hosts), Text(result, _style(result)), *rest)
     return table
 
 
 def _style(result: str) -> str:
-    return "red" if result.startswith("failed") else "green"
+    return "red" if result.startswith(("failed", "drifted")) else "green"
 
 
-def _cells(report: HostReport) -> tuple[str, ...]:
+def _cells(report: HostReport, drifted: bool) -> tuple[str, ...]:  # noqa: FBT001 (private)
     failure = report.failure
     result = f"failed: {failure.cause}" if failure else str(report.outcome or "")
+    if drifted:
+        result = "drifted"
     if report.facts is None:
-        return (result, *[""] * 6)
+        return (result, *[""] * 5)
     return (result, *_summary(report.facts))
 
 
@@ -55,8 +61,7 @@ def _summary(facts: Facts) -> tuple[str, ...]:
     runtime = dict(facts.runtime)
     return (
         *(runtime.get(name, ABSENT) for name in _FACTS),
-        str(len(facts.conda)),
-        str(len(facts.pip)),
+        f"{len(facts.conda)} conda, {len(facts.pip)} pip",
     )
 
 
