@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import time
@@ -13,16 +14,17 @@ from cluster.lab import ENVSYNC
 def test_demo_does_the_whole_job(tmp_path: Path) -> None:
     started = time.monotonic()
     done = subprocess.run(
-        [*ENVSYNC, "demo"],
+        [*ENVSYNC, "demo", "--json"],
         env={**os.environ, "TMPDIR": str(tmp_path)},
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stderr == ""
-    assert "of 3 nodes 1 drifted" in done.stdout
-    assert "numpy" in done.stdout
-    assert done.stdout.rstrip().endswith("s.")
+    result = json.loads(done.stdout)["result"]
+    assert [step["exit_code"] for step in result["steps"]] == [0, 0, 1, 1, 0, 0]
+    assert "of 3 nodes 1 drifted" in done.stderr
+    assert "numpy" in done.stderr
+    assert "Traceback" not in done.stderr
     assert time.monotonic() - started < 90
     assert list(tmp_path.iterdir()) == []

@@ -63,7 +63,7 @@ def push(
     launcher: LauncherOption = Launcher.SSH,
     as_json: AsJson = False,
 ) -> None:
-    """Make the environment of FILE on every host, and make it current there.
+    """Make the environment of FILE on every host and switch to it.
 
     A host that holds it already is left alone. A host that fails is named with its cause and
     the next step, and the others go on.
@@ -91,9 +91,10 @@ def verify(
     launcher: LauncherOption = Launcher.SSH,
     as_json: AsJson = False,
 ) -> None:
-    """Check that every node still holds that environment, and that torch sees what it should.
+    """Check that every node still holds the same environment.
 
-    Compares the nodes with each other, with the pins in FILE, and with the last push.
+    Asks each node what it holds and what torch sees there; compares the nodes with each other,
+    with the pins in FILE, and with the last push.
     """
     from envsync.cli.commands.verify import verify
 
@@ -118,7 +119,10 @@ def diff(
     connect_timeout: ConnectTimeout = 10.0,
     as_json: AsJson = False,
 ) -> None:
-    """Show what differs between the environments of two nodes. Exits with 1 if anything does."""
+    """Show what differs between the environments of two nodes.
+
+    Exits with 1 if anything does.
+    """
     from envsync.cli.commands.verify import diff
 
     connecting = Connecting.of(
@@ -135,7 +139,10 @@ def lint(
     name: Name = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what in FILE will hurt, before any node is touched. Exits with 1 on errors."""
+    """Say what in FILE will hurt, before any node is touched.
+
+    Exits with 1 on errors.
+    """
     from envsync.cli.commands.lint import lint
 
     raise typer.Exit(lint(file, name, as_json=as_json))
@@ -146,11 +153,16 @@ def demo(
     keep: Annotated[
         bool, typer.Option("--keep", help="Leave the nodes' folders there to look at.")
     ] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Do the whole job on this machine: three SSH nodes, push, a drift, verify, diff."""
+    """Do the whole job on this machine, on three SSH nodes.
+
+    Push, a change by hand on one node, verify, diff, and a push that mends it. Needs no root
+    and no internet, and leaves nothing behind.
+    """
     from envsync.cli.commands.demo import demo
 
-    raise typer.Exit(demo(keep=keep))
+    raise typer.Exit(demo(keep=keep, as_json=as_json))
 
 
 def _version(wanted: bool) -> None:
