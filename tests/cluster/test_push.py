@@ -342,3 +342,43 @@ def test_variables_and_activation_scripts_count_for_the_probe(make_cluster: Make
     torch = dict(seen["facts"]["runtime"])["torch"]
     assert torch.startswith("broken: OSError: libcudart.so.12")
     assert str(fake) in torch
+
+
+def test_two_pushes_at_once_build_once(make_cluster: Maker) -> None:
+    cluster = make_cluster(1)
+    node = cluster.nodes[0]
+    cluster.write_environment("tiny")
+    slow_down(node, 2)
+    pushes = [
+        subprocess.Popen(
+            cluster.command("push", "hosts.txt"), cwd=cluster.folder, stdout=subprocess.DEVNULL
+        )
+        for _ in range(2)
+    ]
+    assert [push.wait(60) for push in pushes] == [0, 0]
+    assert len(node.conda_starts) == 1
+    assert cluster.run("verify").code == 0
+
+
+def test_hosts_that_share_a_home_build_once(make_cluster: Maker) -> None:
+    cluster = make_cluster(1, aliases=3)
+    node = cluster.nodes[0]
+    cluster.write_environment("tiny")
+    done = cluster.run("push", "hosts.txt", "--json")
+    assert done.code == 0, done.out
+    assert [each["outcome"] for each in done.json["result"]["hosts"]] == ["installed"] * 4
+    assert len(node.conda_starts) == 1
+
+
+def test_push_killed_outright_is_completed_by_the_next(make_cluster: Maker) -> None:
+    cluster = make_cluster(1)
+    node = cluster.nodes[0]
+    cluster.write_environment("tiny")
+    slow_down(node, 3)
+    with subprocess.Popen(cluster.command("push", "hosts.txt"), cwd=cluster.folder) as push:
+        wait_until(lambda: node.conda_starts)
+        push.kill()
+    done = cluster.run("push", "hosts.txt")
+    assert done.code == 0, done.out
+    assert cluster.run("verify").code == 0
+    assert not list((node.envs / ".envsync" / "train").glob("*.building"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console, Group, RenderableType
@@ -12,7 +11,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from envsync.events import Event
+from envsync.events import Event, Failed
 from envsync.model import Host
 from envsync.report import HostReport, apply
 
@@ -40,12 +39,7 @@ class LiveView:
             self._live.start(refresh=True)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._live.stop()
 
     def __call__(self, event: Event) -> None:
@@ -54,6 +48,10 @@ class LiveView:
         if after.phase is not before.phase:
             self._since[event.host] = time.monotonic()
         self._reports[event.host] = after
+        if isinstance(event, Failed) and self._console.is_terminal:
+            # Not only in the end: an hour of building may lie before it.
+            where = Text(f"{self._labels[event.host]} failed: ", "red")
+            self._live.console.print(where.append(event.message, "default"))
 
     def _draw(self) -> RenderableType:
         # The event loop may be in the middle of an update: look at one snapshot.

@@ -9,25 +9,31 @@ shift
 lock=$prefix.building
 
 # One builder a generation: an earlier push may still be at work here, and in a shared home
-# another node may be. A lock whose owner is gone from this node is taken over, and so is one
-# whose owner ended before it could write its name.
-abandoned() { # seconds waited so far
+# another node may be. The lock is a folder with its owner's name in it. An owner that is gone
+# from this node, or that ended before it could write its name, is succeeded in place: whoever
+# makes the folder named after it is the one heir, so two that wait cannot both take over.
+own() {
+    echo "$(uname -n) $$ since $(date)" >"$lock/owner.$$" && mv -f "$lock/owner.$$" "$lock/owner"
+}
+
+succeed() { # seconds waited so far
     if read -r host pid _ 2>/dev/null <"$lock/owner"; then
-        [ "$host" = "$(uname -n)" ] && ! kill -0 "$pid" 2>/dev/null
+        [ "$host" = "$(uname -n)" ] && ! kill -0 "$pid" 2>/dev/null || return 1
     else
-        [ "$1" -ge 10 ]
+        pid=nobody
+        [ "$1" -ge 10 ] || return 1
     fi
+    mkdir "$lock/after-$pid" 2>/dev/null && own
 }
 
 mkdir -p "${prefix%/*}" || exit 1
 waited=0
 until mkdir "$lock" 2>/dev/null; do
     if [ ! -d "$lock" ]; then
-        mkdir "$lock" # for its message
+        mkdir "$lock" && break # for its message
         exit 1
-    elif abandoned "$waited"; then
-        rm -rf "$lock"
-        continue
+    elif succeed "$waited"; then
+        break
     elif [ $((waited % 20)) -eq 0 ]; then
         echo "waiting: another push builds this ($(cat "$lock/owner" 2>/dev/null))" >&2
     fi
@@ -36,10 +42,15 @@ until mkdir "$lock" 2>/dev/null; do
 done
 trap 'rm -rf "$lock"' EXIT
 trap 'exit 143' HUP INT TERM
-echo "$(uname -n) $$ since $(date)" >"$lock/owner" || exit 1
+own || exit 1
 
 if [ -e "$prefix/.sealed" ]; then
     echo sealed
+    exit 0
+elif [ -e "$prefix/.built" ]; then
+    # Another push, or one that was cut off, has filled it; whether it is right is yet to be
+    # judged, as it would be after our own build.
+    echo built
     exit 0
 fi
 # Half a build cannot be told from a whole one: start anew. The path is always ours.
@@ -59,4 +70,4 @@ if [ "$rc" -ne 0 ]; then
     rm -rf "$prefix"
     exit "$rc"
 fi
-echo built
+: >"$prefix/.built" && echo built

@@ -5,8 +5,12 @@
 # conda's records and of what Python calls installed. Compiled files do not count.
 fingerprint() { # prefix
     (
+        LC_ALL=C
+        export LC_ALL
         cd "$1" || exit 1
-        LC_ALL=C ls conda-meta lib/python*/site-packages 2>/dev/null |
-            grep -E '\.(json|dist-info|egg-info|egg-link|pth)$' | cksum
+        site='lib/python*/site-packages'
+        # shellcheck disable=SC2086 # site is a pattern
+        printf '%s\n' conda-meta/*.json $site/*.dist-info $site/*.egg-info $site/*.egg-link \
+            $site/*.pth | cksum
     )
 }

@@ -4,4 +4,5 @@
 #
 # $1  prefix   $2  text for the marker
 
-{ fingerprint "$1" && printf '%s\n' "$2"; } >"$1/.sealed.part" && mv -f "$1/.sealed.part" "$1/.sealed"
+part=$1/.sealed.$$
+{ fingerprint "$1" && printf '%s\n' "$2"; } >"$part" && mv -f "$part" "$1/.sealed"
