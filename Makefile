@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check format help-text pictures clean
+.PHONY: demo test test-long check format help-text pictures clean
 .DEFAULT_GOAL := test
 
 $(VENV)/.demo: pyproject.toml
@@ -21,7 +21,11 @@ demo: $(VENV)/.demo  ## The whole job on this machine: three SSH nodes, push, dr
 
 test: $(VENV)/.test  ## Unit tests, then real sshd and real conda
 	$(BIN)/python tests/need.py
-	$(BIN)/pytest
+	$(BIN)/pytest tests/unit tests/cluster
+
+test-long: $(VENV)/.test  ## What takes minutes: kill -9 at twenty moments of a push
+	$(BIN)/python tests/need.py
+	$(BIN)/pytest tests/long --timeout 1200
 
 check: $(VENV)/.test  ## Lint, types, layers, shell scripts
 	$(BIN)/ruff check

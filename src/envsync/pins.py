@@ -12,6 +12,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion
 
 from envsync.model import Facts, Package
+from envsync.redact import redact
 from envsync.spec import EnvironmentSpec, Requirement
 
 
@@ -20,6 +21,7 @@ class Unmet:
     """A requirement that a prefix does not fulfil; `found` is empty when nothing is there."""
 
     text: str
+    """As the file has it, without secrets."""
     line: int
     found: str
 
@@ -41,12 +43,12 @@ def _unmet_by_conda(
         package = conda.get(each.name)
         over = pip.get(canonicalize_name(each.name))
         if package is None:
-            yield Unmet(each.text, each.line, str(over) if over else "")
+            yield Unmet(redact(each.text), each.line, str(over) if over else "")
         elif over is not None:
             if not _matches(each.text, over.version, None):
-                yield Unmet(each.text, each.line, str(over))
+                yield Unmet(redact(each.text), each.line, str(over))
         elif not _matches(each.text, package.version, package.build):
-            yield Unmet(each.text, each.line, str(package))
+            yield Unmet(redact(each.text), each.line, str(package))
 
 
 def _matches(text: str, version: str, build: str | None) -> bool:
@@ -85,7 +87,7 @@ def _unmet_by_pip(
         if requirement.marker is not None and package is None:
             continue
         if package is None or not _contains(requirement, package.version):
-            yield Unmet(each.text, each.line, str(package) if package else "")
+            yield Unmet(redact(each.text), each.line, str(package) if package else "")
 
 
 def _contains(requirement: Pep508, version: str) -> bool:

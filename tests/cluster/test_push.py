@@ -47,6 +47,11 @@ def processes_below(node: Node) -> list[str]:
     return found
 
 
+def _heed_interrupts() -> None:
+    """A test run in the background of a shell inherits ignored interrupts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_the_whole_story(make_cluster: Maker) -> None:
     cluster = make_cluster(3)
     one, two, _ = cluster.nodes
@@ -260,6 +265,7 @@ def test_interrupt_ends_at_once_with_the_remote_build(make_cluster: Maker) -> No
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=_heed_interrupts,
     ) as push:
         wait_until(lambda: node.conda_starts)
         push.send_signal(signal.SIGINT)

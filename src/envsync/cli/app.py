@@ -35,7 +35,6 @@ DEFAULT_FILE = Path("environment.yml")
 app = typer.Typer(
     name="envsync",
     help="Make one conda environment identical on every node of a cluster, and prove it.",
-    no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,  # plain help: rich's panels would double the start-up time
     pretty_exceptions_enable=False,

@@ -23,9 +23,13 @@ from envsync.errors import EnvsyncError, ExitCode
 def guarded(app: typer.Typer, argv: list[str], out: TextIO) -> int:
     """Run `app` with `argv`; the exit code. With --json, errors are an envelope on `out`."""
     as_json = "--json" in argv
-    command = next((word for word in argv if not word.startswith("-")), "")
+    program = get_command(app)
+    named = next((word for word in argv if not word.startswith("-")), "")
+    command = named if named in getattr(program, "commands", {named: None}) else ""
     try:
-        code = get_command(app).main(argv, prog_name="envsync", standalone_mode=False)
+        # No word at all asks for help, and is no command that could have succeeded.
+        code = program.main(argv or ["--help"], prog_name="envsync", standalone_mode=False)
+        code = code if argv else ExitCode.BAD_INPUT
         out.flush()
     except EnvsyncError as error:
         return _tell(error, command, out if as_json else None)

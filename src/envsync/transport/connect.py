@@ -15,7 +15,7 @@ from pathlib import Path
 
 import paramiko
 
-from envsync.errors import ConnectError
+from envsync.errors import ConnectError, InputError
 from envsync.model import Host
 from envsync.ports import Connection
 from envsync.transport.hostkeys import KnownHosts, known_name
@@ -55,9 +55,14 @@ class _DroppedError(Exception):
 
 
 class SshTransport:
-    """Connects to hosts; known_hosts and keys are read once for all of them."""
+    """Connects to hosts; known_hosts and keys are read once for all of them.
+
+    Raises InputError for options that name a file which is not there or no key.
+    """
 
     def __init__(self, options: SshOptions) -> None:
+        if options.config is not None and not options.config.expanduser().exists():
+            raise InputError(f"there is no ssh_config {options.config}", hint="check the path")
         self._options = options
         self._known: dict[tuple[Path, ...], KnownHosts] = {}
         self._identities = Identities(options.identity_files)

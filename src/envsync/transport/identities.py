@@ -22,6 +22,7 @@ class Identities:
     """The keys of this run, each file read once. Safe to share between threads."""
 
     def __init__(self, named: tuple[Path, ...]) -> None:
+        """`named` must be private keys; raises InputError for one that is not."""
         self.skipped: list[str] = []
         """Keys that could not be used, with the reason, for the message when none fits."""
         self._lock = threading.Lock()
@@ -30,6 +31,7 @@ class Identities:
         for file in named:
             if not file.expanduser().exists():
                 raise InputError(f"there is no key file {file}", hint="check the path after -i")
+            self._load(file, named=True)
         self._named = named
 
     @contextlib.contextmanager
@@ -72,7 +74,7 @@ class Identities:
             encrypted = any(word in str(error).lower() for word in ("encrypted", "password"))
             if named and not encrypted:
                 raise InputError(
-                    f"{file} is not a private key that can be read: {error}",
+                    f"{file} is not a private key that can be read",
                     hint="name the private key, not the .pub file",
                 ) from error
             why = "is encrypted (put it into the agent: `ssh-add`)" if encrypted else str(error)

@@ -1,0 +1,7 @@
+"""The same nodes as in tests/cluster, for tests that take minutes."""
+
+from __future__ import annotations
+
+from cluster.conftest import lab, make_cluster, warm_packages
+
+__all__ = ["lab", "make_cluster", "warm_packages"]

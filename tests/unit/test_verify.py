@@ -1,0 +1,46 @@
+"""Judgement over observed nodes, without any node."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from envsync.model import Facts, Host, Package
+from envsync.spec import parse_environment
+from envsync.verify import Seen, judge
+
+HOSTS = tuple(Host(f"n{number}") for number in range(3))
+GOOD = Facts(
+    "/p", (Package("conda", "numpy", "1.26.4", "0"),), (), (("python", "3.11"), ("driver", "550"))
+)
+SPEC = parse_environment(b"name: x\ndependencies:\n  - numpy=1.26\n", "env.yml")
+
+
+def judged(third: Seen) -> list[tuple[str, str]]:
+    seen = {HOSTS[0]: Seen(GOOD, "abc"), HOSTS[1]: Seen(GOOD, "abc.2"), HOSTS[2]: third}
+    verdict = judge(seen, SPEC, "abc")
+    return [(each.host.name, each.cause) for each in verdict.findings]
+
+
+def test_equal_nodes_of_the_last_push_are_fine_repaired_ones_too() -> None:
+    assert judged(Seen(GOOD, "abc")) == []
+
+
+def test_odd_one_out_is_named_once_for_each_reason() -> None:
+    facts = replace(GOOD, conda=(Package("conda", "numpy", "1.25.0", "0"),))
+    assert judged(Seen(facts, "abc")) == [("n2", "differs"), ("n2", "unmet")]
+
+
+def test_another_driver_is_no_drift() -> None:
+    facts = replace(GOOD, runtime=(("python", "3.11"), ("driver", "535")))
+    assert judged(Seen(facts, "abc")) == []
+
+
+def test_link_that_points_elsewhere() -> None:
+    assert judged(Seen(GOOD, "old")) == [("n2", "other-generation")]
+    assert judged(Seen(GOOD, None)) == [("n2", "other-generation")]
+
+
+def test_all_nodes_alike_and_all_wrong_is_still_wrong() -> None:
+    facts = replace(GOOD, conda=())
+    seen = {host: Seen(facts, "abc") for host in HOSTS}
+    assert [each.cause for each in judge(seen, SPEC, "abc").findings] == ["unmet"] * 3
