@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from envsync import __version__
-from envsync.diagnose import failure
 from envsync.errors import HostError
 from envsync.events import Ended, EventSink, Failed, Outcome, Phase
 from envsync.generations import generation_id
@@ -75,9 +74,7 @@ def prepare(node: Node, step: Step, spec: EnvironmentSpec, options: PushOptions)
         return node.probe(slot.prefix)
     node.must(Phase.UPLOAD, slot.put(spec.raw))
     build = slot.build(step.conda.create(slot.prefix, slot.file), options.timeout)
-    done = node.run(Phase.BUILD, build)
-    if done.exit_code:
-        raise failure("building", done.exit_code, done.log)
+    done = node.must(Phase.BUILD, build)
     facts = node.probe(slot.prefix)
     # Some conda versions exit 0 although pip failed: the prefix decides, not the exit code.
     if lacking := unmet(spec, facts):

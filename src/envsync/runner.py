@@ -94,7 +94,15 @@ class Fleet:
         self.close()
 
     def close(self) -> None:
-        """End all connections; what still runs on a host ends with them."""
+        """Hand over what has happened, then end all connections.
+
+        What still runs on a host ends with its connection.
+        """
+        with contextlib.suppress(Empty):
+            while True:
+                item = self._inbox.get_nowait()
+                if isinstance(item, Event):
+                    self._sink(item)
         for node in list(self._nodes.values()):
             node.close()
 

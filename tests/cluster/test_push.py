@@ -47,11 +47,6 @@ def processes_below(node: Node) -> list[str]:
     return found
 
 
-def _heed_interrupts() -> None:
-    """A test run in the background of a shell inherits ignored interrupts."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 def test_the_whole_story(make_cluster: Maker) -> None:
     cluster = make_cluster(3)
     one, two, _ = cluster.nodes
@@ -259,13 +254,14 @@ def test_interrupt_ends_at_once_with_the_remote_build(make_cluster: Maker) -> No
     node = cluster.nodes[0]
     cluster.write_environment("tiny")
     slow_down(node, 20)
+    # A test run in the background of a shell inherits ignored interrupts: heed them again.
+    heed = ["env", "--default-signal=INT"]
     with subprocess.Popen(
-        cluster.command("push", "hosts.txt"),
+        [*heed, *cluster.command("push", "hosts.txt")],
         cwd=cluster.folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=_heed_interrupts,
     ) as push:
         wait_until(lambda: node.conda_starts)
         push.send_signal(signal.SIGINT)

@@ -138,3 +138,14 @@ def test_host_errors_raised_by_a_task_are_failures() -> None:
     with Fleet(FakeTransport(), events.append, fan_out=2) as fleet:
         assert fleet.each(HOSTS[:2], refuse) == {}
     assert {e.phase for e in events if isinstance(e, Failed)} == {Phase.BUILD}
+
+
+def test_what_has_happened_is_handed_over_before_the_end() -> None:
+    """A ^C may fall between an event and the thread that takes it out."""
+    events: list[Event] = []
+    fleet = Fleet(FakeTransport(), events.append, fan_out=1)
+    fleet.each(HOSTS[:1], echo)
+    seen = len(events)
+    fleet._inbox.put(Progress(HOSTS[0], Phase.SWITCH))  # noqa: SLF001 (what a worker would do)
+    fleet.close()
+    assert events[seen:] == [Progress(HOSTS[0], Phase.SWITCH)]

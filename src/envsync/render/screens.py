@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from envsync.compare import Row
-from envsync.events import Outcome
+from envsync.events import Outcome, Phase
 from envsync.lint import Finding as LintFinding
 from envsync.model import Host, Notice
 from envsync.push import Pushed
@@ -76,10 +76,16 @@ def interrupted(to: Console, reports: Sequence[HostReport], fold: Fold) -> None:
     switched = [
         report.host for report in reports if report.outcome in {Outcome.INSTALLED, Outcome.SWITCHED}
     ]
-    rest = [report.host for report in reports if report.host not in switched]
+    in_doubt = [
+        report.host for report in reports if report.phase is Phase.SWITCH and not report.over
+    ]
+    rest = [report.host for report in reports if report.host not in {*switched, *in_doubt}]
     if switched:
-        to.print(f"Switched to the new environment before the interruption: {fold(switched)}")
-    to.print(f"Left as they were: {fold(rest)}" if rest else "All hosts had been switched.")
+        to.print(f"Switched before the interruption: {fold(switched)}")
+    if in_doubt:
+        to.print(f"Were just switching, see `envsync verify`: {fold(in_doubt)}")
+    if rest:
+        to.print(f"Left as they were: {fold(rest)}")
 
 
 def verified(

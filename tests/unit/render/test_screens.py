@@ -1,0 +1,36 @@
+"""Closing words: what a person must know when a command ends, however it ends."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+
+from rich.console import Console
+
+from envsync.events import Outcome, Phase
+from envsync.model import Host
+from envsync.render import screens
+from envsync.report import HostReport
+
+
+def fold(hosts: Iterable[Host]) -> str:
+    return "+".join(host.name for host in hosts)
+
+
+def test_interruption_says_which_hosts_are_where() -> None:
+    out = Console(file=io.StringIO(), width=160)
+    screens.interrupted(
+        out,
+        [
+            HostReport(Host("a"), phase=Phase.SWITCH, outcome=Outcome.INSTALLED),
+            HostReport(Host("b"), phase=Phase.SWITCH),
+            HostReport(Host("c"), phase=Phase.BUILD),
+            HostReport(Host("d")),
+        ],
+        fold,
+    )
+    assert out.file.getvalue().splitlines() == [  # type: ignore[attr-defined]
+        "Switched before the interruption: a",
+        "Were just switching, see `envsync verify`: b",
+        "Left as they were: c+d",
+    ]
