@@ -35,6 +35,7 @@ class Outcome(StrEnum):
     WOULD_INSTALL = "would install"
     WOULD_SWITCH = "would switch"
     PROBED = "ok"
+    LEFT_ALONE = "left alone"
 
 
 @dataclass(frozen=True)

@@ -85,13 +85,20 @@ class Slot:
             timeout=QUICK,
         )
 
+    def read(self) -> Command:
+        """The bytes that the generation was built from."""
+        return Command('cat -- "$1"', (self.file,), timeout=QUICK)
+
     def discard(self) -> Command:
         return Command(scripts.load("discard.sh"), (self.prefix,), timeout=QUICK * 5)
 
-    def switch(self, expected: str) -> Command:
-        """Make this generation current, if the link still says `expected` (or is absent)."""
+    def switch(self, expected: str, operator: str) -> Command:
+        """Make this generation current, if the link still says `expected` (or is absent).
+
+        `operator` says who does it; it is kept in the node's history.
+        """
         return Command(
             scripts.load("link.sh"),
-            (self.envs_dir, self.name, self.generation, expected),
+            (self.envs_dir, self.name, self.generation, expected, operator),
             timeout=QUICK,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from envsync import scripts
@@ -18,6 +19,16 @@ SUBDIRS = {
     ("Darwin", "x86_64"): "osx-64",
 }
 """uname -s and -m to conda's platform folder (conda docs, "Repository and channel structure")."""
+
+
+@dataclass(frozen=True)
+class Switch:
+    """An entry of a node's history: which generation became current, when, by whom."""
+
+    at: int
+    """Seconds since the epoch, by the node's clock."""
+    generation: str
+    operator: str
 
 
 @dataclass(frozen=True)
@@ -43,6 +54,8 @@ class Observation:
     changed: tuple[str, ...] = ()
     """Generations that were whole, and into which somebody installed by hand."""
     unsealed: tuple[str, ...] = ()
+    history: tuple[Switch, ...] = ()
+    """Oldest first; of a long history the end."""
 
     def current(self, name: str) -> str | None:
         """The generation that `name` points to, when the link is one of ours."""
@@ -91,11 +104,20 @@ def parse(done: Completed) -> Observation:
         sealed=tuple(answers.get("sealed", ())),
         changed=tuple(answers.get("changed", ())),
         unsealed=tuple(answers.get("unsealed", ())),
+        history=tuple(_history(answers.get("switched", ()))),
     )
 
 
 def _conda(exe: str, root_prefix: str, version: str, found_by: str) -> Conda | None:
     return Conda(exe, root_prefix, version, found_by) if exe else None
+
+
+def _history(lines: Iterable[str]) -> Iterator[Switch]:
+    for line in lines:
+        at, _, rest = line.partition(" ")
+        generation, _, operator = rest.partition(" ")
+        if at.isdigit() and generation:  # a line that a full disk cut off says nothing
+            yield Switch(int(at), generation, operator)
 
 
 def _virtual_packages(

@@ -22,6 +22,8 @@ class PushOptions:
 
     timeout: float = 3600.0
     dry_run: bool = False
+    operator: str = ""
+    """Who pushes, for the nodes' history."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ def push(
             emit(Ended(step.host, _INTENDED[step.action] if options.dry_run else Outcome.IN_SYNC))
         return Pushed(generation, plan, {})
     facts = fleet.each(steps, lambda node: prepare(node, steps[node.host], spec, options))
-    done = fleet.each(vote(plan, facts), lambda node: switch(node, steps[node.host]))
+    done = fleet.each(vote(plan, facts), lambda node: switch(node, steps[node.host], options))
     return Pushed(generation, plan, {host: facts[host] for host in done})
 
 
@@ -89,10 +91,10 @@ def vote(plan: Plan, prepared: Mapping[Host, Facts]) -> tuple[Host, ...]:
     return tuple(step.host for step in plan.steps if step.host in prepared)
 
 
-def switch(node: Node, step: Step) -> Outcome:
+def switch(node: Node, step: Step, options: PushOptions) -> Outcome:
     """Make the prepared generation current, and say so at once: a ^C may come any moment."""
     if step.action is not Action.KEEP:
-        node.must(Phase.SWITCH, step.slot.switch(step.expected))
+        node.must(Phase.SWITCH, step.slot.switch(step.expected, options.operator))
     node.emit(Ended(step.host, _DONE[step.action]))
     return _DONE[step.action]
 

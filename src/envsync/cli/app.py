@@ -133,6 +133,37 @@ def diff(
 
 
 @app.command()
+def rollback(
+    hosts: MaybeHosts = None,
+    to: Annotated[
+        str | None,
+        typer.Option("--to", metavar="GENERATION", help="Which one, instead of the one before."),
+    ] = None,
+    file: EnvironmentFile = DEFAULT_FILE,
+    name: Name = None,
+    identity: Identity = None,
+    known_hosts: KnownHosts = None,
+    ssh_config: SshConfig = None,
+    accept_new: AcceptNew = False,
+    connect_timeout: ConnectTimeout = 10.0,
+    fan_out: FanOut = 32,
+    launcher: LauncherOption = Launcher.SSH,
+    as_json: AsJson = False,
+) -> None:
+    """Make the generation before this one current again on every host.
+
+    All hosts or none: a host that cannot go back leaves all where they are. Nothing is built
+    or downloaded.
+    """
+    from envsync.cli.commands.rollback import rollback
+
+    connecting = Connecting.of(
+        identity, known_hosts, ssh_config, accept_new, connect_timeout, fan_out, launcher
+    )
+    raise typer.Exit(rollback(hosts, to, file, name, connecting, as_json=as_json))
+
+
+@app.command()
 def lint(
     file: Annotated[Path, typer.Argument(metavar="[FILE]")] = DEFAULT_FILE,
     name: Name = None,

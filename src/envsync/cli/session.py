@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import getpass
+import socket
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from typing import Self
@@ -80,6 +82,11 @@ class Session:
         if self._as_json:
             print(envelope(self._command, exit_code, result))
         return exit_code
+
+
+def operator() -> str:
+    """Who runs this command, as user@machine."""
+    return f"{getpass.getuser()}@{socket.gethostname()}"
 
 
 def make_transport(connecting: Connecting, hosts: Sequence[Host]) -> Transport:

@@ -15,6 +15,7 @@ from envsync.push import Pushed
 from envsync.render import table
 from envsync.render.table import Fold
 from envsync.report import HostReport
+from envsync.rollback import RolledBack
 from envsync.verify import Verdict
 
 
@@ -112,6 +113,26 @@ def verified(
     parts += [f"{failed} could not be checked"] if failed else []
     of = f"of {_nodes(len(reports))}"
     to.print(Text(f"{name}: {of} {' and '.join(parts)}.", "bold red"))
+
+
+def rolled_back(
+    to: Console, name: str, done: RolledBack, reports: Sequence[HostReport], fold: Fold
+) -> None:
+    """Which hosts are back, and why not where they are not."""
+    to.print(table.results(reports, fold))
+    _troubles(to, reports, fold)
+    switched = sum(report.outcome is Outcome.SWITCHED for report in reports)
+    if not done.generation:
+        to.print(Text("No node was switched: all go back, or none.", "bold red"))
+    elif switched < len(reports):
+        rest = _nodes(len(reports) - switched)
+        to.print(Text(f"{rest} failed while switching: see above.", "bold red"))
+    else:
+        to.print(
+            Text(
+                f"{_hold(switched)} {name} as it was (generation {done.generation}).", "bold green"
+            )
+        )
 
 
 def diffed(

@@ -2,12 +2,13 @@
 # Points an environment's name to a sealed generation, by one rename.
 #
 # $1  envs dir   $2  environment   $3  generation   $4  where the link pointed when the plan
-# was made; empty: there was none
+# was made; empty: there was none   $5  who does it
 
 envs=$1
 name=$2
 generation=$3
 expected=$4
+who=$5
 link=$envs/$name
 target=.envsync/$name/$generation
 
@@ -26,6 +27,9 @@ elif [ "$now" != "$expected" ]; then
     exit 1
 fi
 part=$envs/.envsync/$name/.link.$$
-ln -s "$target" "$part" && mv -T "$part" "$link" && exit 0
+if ln -s "$target" "$part" && mv -T "$part" "$link"; then
+    printf '%s %s %s\n' "$(date +%s)" "$generation" "$who" >>"$envs/.envsync/$name/history"
+    exit 0
+fi
 rm -f "$part"
 exit 1

@@ -158,6 +158,11 @@ environment() { # envs dir
     elif [ -e "$1/$name" ]; then
         say plain "$1/$name"
     fi
+    if [ -r "$1/.envsync/$name/history" ]; then
+        tail -n 100 "$1/.envsync/$name/history" | while IFS= read -r line; do
+            say switched "$line"
+        done
+    fi
     for prefix in "$1/.envsync/$name"/*/; do
         prefix=${prefix%/}
         if [ -e "$prefix/.sealed" ]; then

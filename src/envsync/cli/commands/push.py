@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envsync.cli.options import Connecting
-from envsync.cli.session import Session
+from envsync.cli.session import Session, operator
 from envsync.compare import compare
 from envsync.errors import ExitCode, InputError
 from envsync.generations import generation_id
@@ -50,7 +50,7 @@ def push(request: Request) -> int:
         with session:
             if not request.dry_run:
                 store.remember(_last_push(request, session, spec))
-            options = PushOptions(request.timeout, request.dry_run)
+            options = PushOptions(request.timeout, request.dry_run, operator())
             pushed = push_to(session.fleet, inventory.hosts, spec, options, session.emit)
     except KeyboardInterrupt:
         screens.interrupted(session.out, session.reports, session.fold)
