@@ -24,6 +24,8 @@ class Phase(StrEnum):
     PROBE = "probing"
     SEAL = "sealing"
     SWITCH = "switching"
+    COUNT = "counting"
+    PRUNE = "removing"
 
 
 class Outcome(StrEnum):

@@ -239,7 +239,7 @@ class Cluster:
     def command(self, *words: str) -> list[str]:
         """The command line, with what leads to the nodes where the command takes it."""
         leads = ["-i", str(self.lab.key), "--known-hosts", str(self.folder / "known_hosts")]
-        takes = words[0] in {"push", "verify", "diff", "rollback"}
+        takes = words[0] in {"push", "verify", "diff", "rollback", "status", "prune"}
         return [*ENVSYNC, *words, *(leads if takes else [])]
 
     def run(self, *words: str, stdin: str = "", env: Mapping[str, str] | None = None) -> Ran:

@@ -164,6 +164,61 @@ def rollback(
 
 
 @app.command()
+def status(
+    hosts: MaybeHosts = None,
+    file: EnvironmentFile = DEFAULT_FILE,
+    name: Name = None,
+    identity: Identity = None,
+    known_hosts: KnownHosts = None,
+    ssh_config: SshConfig = None,
+    accept_new: AcceptNew = False,
+    connect_timeout: ConnectTimeout = 10.0,
+    fan_out: FanOut = 32,
+    launcher: LauncherOption = Launcher.SSH,
+    as_json: AsJson = False,
+) -> None:
+    """Show which generations each host keeps, and who uses them."""
+    from envsync.cli.commands.prune import status
+
+    connecting = Connecting.of(
+        identity, known_hosts, ssh_config, accept_new, connect_timeout, fan_out, launcher
+    )
+    raise typer.Exit(status(hosts, file, name, connecting, as_json=as_json))
+
+
+@app.command()
+def prune(
+    hosts: MaybeHosts = None,
+    keep: Annotated[
+        int, typer.Option("--keep", min=1, help="How many to keep, the current one included.")
+    ] = 3,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be removed, and remove nothing.")
+    ] = False,
+    file: EnvironmentFile = DEFAULT_FILE,
+    name: Name = None,
+    identity: Identity = None,
+    known_hosts: KnownHosts = None,
+    ssh_config: SshConfig = None,
+    accept_new: AcceptNew = False,
+    connect_timeout: ConnectTimeout = 10.0,
+    fan_out: FanOut = 32,
+    launcher: LauncherOption = Launcher.SSH,
+    as_json: AsJson = False,
+) -> None:
+    """Remove old generations from every host.
+
+    Never the current one, and never one in which a process runs.
+    """
+    from envsync.cli.commands.prune import prune
+
+    connecting = Connecting.of(
+        identity, known_hosts, ssh_config, accept_new, connect_timeout, fan_out, launcher
+    )
+    raise typer.Exit(prune(hosts, keep, file, name, connecting, dry_run=dry_run, as_json=as_json))
+
+
+@app.command()
 def lint(
     file: Annotated[Path, typer.Argument(metavar="[FILE]")] = DEFAULT_FILE,
     name: Name = None,

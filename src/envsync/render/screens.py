@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich.console import Console
 from rich.text import Text
@@ -11,6 +11,7 @@ from envsync.compare import Row
 from envsync.events import Outcome, Phase
 from envsync.lint import Finding as LintFinding
 from envsync.model import Host, Notice
+from envsync.prune import Kept, Pruned
 from envsync.push import Pushed
 from envsync.render import table
 from envsync.render.table import Fold
@@ -133,6 +134,42 @@ def rolled_back(
                 f"{_hold(switched)} {name} as it was (generation {done.generation}).", "bold green"
             )
         )
+
+
+def counted(
+    to: Console,
+    name: str,
+    kept: Mapping[Host, Kept],
+    reports: Sequence[HostReport],
+    fold: Fold,
+) -> None:
+    """The generations of each node, and the processes that run in them."""
+    to.print(table.generations(kept, fold))
+    if any(each.census.processes for each in kept.values()):
+        to.print(table.processes(kept, fold))
+    _troubles(to, reports, fold)
+    if kept and not any(each.census.generations for each in kept.values()):
+        to.print(f"No node has a generation of {name}.")
+
+
+def pruned(
+    to: Console,
+    done: Mapping[Host, Pruned],
+    reports: Sequence[HostReport],
+    fold: Fold,
+    *,
+    dry_run: bool,
+) -> None:
+    """What went, what stayed and why, and what it won."""
+    to.print(table.pruned(done, fold))
+    _troubles(to, reports, fold)
+    count = sum(len(each.generations) for each in done.values())
+    what = "1 generation" if count == 1 else f"{count} generations"
+    if dry_run:
+        to.print(Text(f"Nothing was removed; {what} would be.", "bold"))
+    else:
+        freed = table.size(sum(each.freed for each in done.values()))
+        to.print(Text(f"{what} removed, {freed} won.", "bold"))
 
 
 def diffed(

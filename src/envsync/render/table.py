@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from itertools import groupby
 from typing import TypeVar
 
 from rich import box
 from rich.console import Console
+from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
 from envsync.compare import ABSENT, Row
 from envsync.model import Facts, Host
+from envsync.prune import Kept, Pruned
 from envsync.report import HostReport
 from envsync.verify import Finding
 
@@ -136,6 +139,50 @@ def findings(found: Sequence[Finding], fold: Fold) -> Table:
     for (message, hint), hosts in grouped.items():
         table.add_row(Text(fold(hosts), "red"), Text(message), Text(hint))
     return table
+
+
+def generations(kept: Mapping[Host, Kept], fold: Fold) -> Table:
+    """One row for each generation of a node, nodes with the same in one."""
+    table = _table("nodes", "generation", "state", "built", "size")
+    cells: dict[tuple[str, ...], list[Host]] = {}
+    for host, each in kept.items():
+        for one in each.census.generations:
+            row = (one.id, each.state(one.id), _when(one.built), size(one.size))
+            cells.setdefault(row, []).append(host)
+    for (name, state, built, size_), hosts in cells.items():
+        table.add_row(fold(hosts), name, Text(state, "green"), built, size_)
+    return table
+
+
+def processes(kept: Mapping[Host, Kept], fold: Fold) -> Table:
+    """Who runs in which generation."""
+    table = _table("node", "pid", "user", "generation", "command")
+    for host, each in kept.items():
+        for one in each.census.processes:
+            came = one.generation or "by the link"
+            table.add_row(fold([host]), str(one.pid), one.user, came, Text(one.command))
+    return table
+
+
+def pruned(done: Mapping[Host, Pruned], fold: Fold) -> Table:
+    """One row for all nodes that lose the same."""
+    table = _table("nodes", "generations", "")
+    for (names, why), hosts in _grouped(
+        {host: (each.generations, each.kept_for) for host, each in done.items()}
+    ).items():
+        table.add_row(fold(hosts), "\n".join(names) or "none", Text(why, "yellow"))
+    return table
+
+
+def size(count: int) -> str:
+    """Bytes as a person reads them."""
+    return str(decimal(count))
+
+
+def _when(epoch: int | None) -> str:
+    if epoch is None:
+        return "not whole"
+    return datetime.fromtimestamp(epoch, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 def _grouped(cells: Mapping[Host, Cells]) -> Mapping[Cells, list[Host]]:
