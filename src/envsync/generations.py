@@ -79,9 +79,10 @@ class Slot:
         return Command(scripts.load("build.sh"), (self.prefix, *argv), timeout=timeout)
 
     def seal(self, note: str) -> Command:
+        """Mark the prefix as whole, and make activated shells stay with this generation."""
         return Command(
             scripts.load("fingerprint.sh") + scripts.load("seal.sh"),
-            (self.prefix, note),
+            (self.prefix, note, scripts.load("pin.sh")),
             timeout=QUICK,
         )
 

@@ -12,22 +12,15 @@ import typer
 
 from envsync import __version__
 from envsync.cli.options import (
-    AcceptNew,
     AsJson,
     Connecting,
-    ConnectTimeout,
     EnvironmentFile,
-    FanOut,
     Hosts,
-    Identity,
-    KnownHosts,
-    Launcher,
-    LauncherOption,
     MaybeHosts,
     MaybeHostsFile,
     Name,
-    SshConfig,
     Timeout,
+    reaching_hosts,
 )
 
 DEFAULT_FILE = Path("environment.yml")
@@ -45,6 +38,7 @@ app = typer.Typer(
 
 
 @app.command()
+@reaching_hosts
 def push(
     hosts: Hosts,
     file: EnvironmentFile = DEFAULT_FILE,
@@ -53,13 +47,8 @@ def push(
         bool, typer.Option("--dry-run", help="Look at every host and say what would be done.")
     ] = False,
     timeout: Timeout = 3600.0,
-    identity: Identity = None,
-    known_hosts: KnownHosts = None,
-    ssh_config: SshConfig = None,
-    accept_new: AcceptNew = False,
-    connect_timeout: ConnectTimeout = 10.0,
-    fan_out: FanOut = 32,
-    launcher: LauncherOption = Launcher.SSH,
+    *,
+    connecting: Connecting,
     as_json: AsJson = False,
 ) -> None:
     """Make the environment of FILE on every host and switch to it.
@@ -69,25 +58,18 @@ def push(
     """
     from envsync.cli.commands.push import Request, push
 
-    connecting = Connecting.of(
-        identity, known_hosts, ssh_config, accept_new, connect_timeout, fan_out, launcher
-    )
     request = Request(hosts, file, name, timeout, dry_run, connecting, as_json)
     raise typer.Exit(push(request))
 
 
 @app.command()
+@reaching_hosts
 def verify(
     hosts: MaybeHosts = None,
     file: EnvironmentFile = DEFAULT_FILE,
     name: Name = None,
-    identity: Identity = None,
-    known_hosts: KnownHosts = None,
-    ssh_config: SshConfig = None,
-    accept_new: AcceptNew = False,
-    connect_timeout: ConnectTimeout = 10.0,
-    fan_out: FanOut = 32,
-    launcher: LauncherOption = Launcher.SSH,
+    *,
+    connecting: Connecting,
     as_json: AsJson = False,
 ) -> None:
     """Check that every node still holds the same environment.
@@ -97,13 +79,11 @@ def verify(
     """
     from envsync.cli.commands.verify import verify
 
-    connecting = Connecting.of(
-        identity, known_hosts, ssh_config, accept_new, connect_timeout, fan_out, launcher
-    )
     raise typer.Exit(verify(hosts, file, name, connecting, as_json=as_json))
 
 
 @app.command()
+@reaching_hosts
 def diff(
     a: Annotated[str, typer.Argument(metavar="A", help="A host of the last push from here.")],
     b: Annotated[str, typer.Argument(metavar="B", help="Another one; short names will do.")],
@@ -111,11 +91,8 @@ def diff(
     hosts: MaybeHostsFile = None,
     file: EnvironmentFile = DEFAULT_FILE,
     name: Name = None,
-    identity: Identity = None,
-    known_hosts: KnownHosts = None,
-    ssh_config: SshConfig = None,
-    accept_new: AcceptNew = False,
-    connect_timeout: ConnectTimeout = 10.0,
+    *,
+    connecting: Connecting,
     as_json: AsJson = False,
 ) -> None:
     """Show what differs between the environments of two nodes.
@@ -124,15 +101,13 @@ def diff(
     """
     from envsync.cli.commands.verify import diff
 
-    connecting = Connecting.of(
-        identity, known_hosts, ssh_config, accept_new, connect_timeout, 2, Launcher.SSH
-    )
     raise typer.Exit(
         diff((a, b), hosts, file, name, connecting, everything=everything, as_json=as_json)
     )
 
 
 @app.command()
+@reaching_hosts
 def rollback(
     hosts: MaybeHosts = None,
     to: Annotated[
@@ -141,13 +116,8 @@ def rollback(
     ] = None,
     file: EnvironmentFile = DEFAULT_FILE,
     name: Name = None,
-    identity: Identity = None,
-    known_hosts: KnownHosts = None,
-    ssh_config: SshConfig = None,
-    accept_new: AcceptNew = False,
-    connect_timeout: ConnectTimeout = 10.0,
-    fan_out: FanOut = 32,
-    launcher: LauncherOption = Launcher.SSH,
+    *,
+    connecting: Connecting,
     as_json: AsJson = False,
 ) -> None:
     """Make the generation before this one current again on every host.
@@ -157,36 +127,27 @@ def rollback(
     """
     from envsync.cli.commands.rollback import rollback
 
-    connecting = Connecting.of(
-        identity, known_hosts, ssh_config, accept_new, connect_timeout, fan_out, launcher
-    )
     raise typer.Exit(rollback(hosts, to, file, name, connecting, as_json=as_json))
 
 
 @app.command()
+@reaching_hosts
 def status(
     hosts: MaybeHosts = None,
     file: EnvironmentFile = DEFAULT_FILE,
     name: Name = None,
-    identity: Identity = None,
-    known_hosts: KnownHosts = None,
-    ssh_config: SshConfig = None,
-    accept_new: AcceptNew = False,
-    connect_timeout: ConnectTimeout = 10.0,
-    fan_out: FanOut = 32,
-    launcher: LauncherOption = Launcher.SSH,
+    *,
+    connecting: Connecting,
     as_json: AsJson = False,
 ) -> None:
     """Show which generations each host keeps, and who uses them."""
     from envsync.cli.commands.prune import status
 
-    connecting = Connecting.of(
-        identity, known_hosts, ssh_config, accept_new, connect_timeout, fan_out, launcher
-    )
     raise typer.Exit(status(hosts, file, name, connecting, as_json=as_json))
 
 
 @app.command()
+@reaching_hosts
 def prune(
     hosts: MaybeHosts = None,
     keep: Annotated[
@@ -197,13 +158,8 @@ def prune(
     ] = False,
     file: EnvironmentFile = DEFAULT_FILE,
     name: Name = None,
-    identity: Identity = None,
-    known_hosts: KnownHosts = None,
-    ssh_config: SshConfig = None,
-    accept_new: AcceptNew = False,
-    connect_timeout: ConnectTimeout = 10.0,
-    fan_out: FanOut = 32,
-    launcher: LauncherOption = Launcher.SSH,
+    *,
+    connecting: Connecting,
     as_json: AsJson = False,
 ) -> None:
     """Remove old generations from every host.
@@ -212,9 +168,6 @@ def prune(
     """
     from envsync.cli.commands.prune import prune
 
-    connecting = Connecting.of(
-        identity, known_hosts, ssh_config, accept_new, connect_timeout, fan_out, launcher
-    )
     raise typer.Exit(prune(hosts, keep, file, name, connecting, dry_run=dry_run, as_json=as_json))
 
 

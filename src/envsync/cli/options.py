@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -15,58 +18,6 @@ class Launcher(StrEnum):
 
     SSH = "ssh"
     LOCAL = "local"
-
-
-@dataclass(frozen=True)
-class Connecting:
-    """Everything that leads to the hosts. Times are in seconds."""
-
-    identity: tuple[Path, ...]
-    known_hosts: Path | None
-    ssh_config: Path | None
-    accept_new: bool
-    connect_timeout: float
-    fan_out: int
-    launcher: Launcher
-
-    @classmethod
-    def of(
-        cls,
-        identity: list[Path] | None,
-        known_hosts: Path | None,
-        ssh_config: Path | None,
-        accept_new: bool,  # noqa: FBT001 (as typer hands it over)
-        connect_timeout: float,
-        fan_out: int,
-        launcher: Launcher,
-    ) -> Connecting:
-        """From the options as typer hands them over."""
-        files = tuple(identity or ())
-        return cls(files, known_hosts, ssh_config, accept_new, connect_timeout, fan_out, launcher)
-
-    def record(self) -> dict[str, Any]:
-        """What to remember, so that the next command needs no more words."""
-        return {
-            "identity": [_absolute(file) for file in self.identity],
-            "known_hosts": self.known_hosts and _absolute(self.known_hosts),
-            "ssh_config": self.ssh_config and _absolute(self.ssh_config),
-            "launcher": self.launcher.value,
-        }
-
-    def or_remembered(self, record: dict[str, Any]) -> Connecting:
-        """The same, with what was not given on this command line taken from `record`."""
-        known_hosts, ssh_config = record.get("known_hosts"), record.get("ssh_config")
-        return replace(
-            self,
-            identity=self.identity or tuple(map(Path, record.get("identity", ()))),
-            known_hosts=self.known_hosts or (Path(known_hosts) if known_hosts else None),
-            ssh_config=self.ssh_config or (Path(ssh_config) if ssh_config else None),
-            launcher=Launcher(record.get("launcher", self.launcher)),
-        )
-
-
-def _absolute(file: Path) -> str:
-    return str(file.expanduser().absolute())
 
 
 Hosts = Annotated[
@@ -129,3 +80,76 @@ LauncherOption = Annotated[
     Launcher,
     typer.Option("--launcher", help="How to reach the hosts: SSH, or this machine itself."),
 ]
+
+
+@dataclass(frozen=True)
+class Connecting:
+    """Everything that leads to the hosts. Times are in seconds."""
+
+    identity: tuple[Path, ...]
+    known_hosts: Path | None
+    ssh_config: Path | None
+    accept_new: bool
+    connect_timeout: float
+    fan_out: int
+    launcher: Launcher
+
+    @classmethod
+    def of(
+        cls,
+        identity: Identity = None,
+        known_hosts: KnownHosts = None,
+        ssh_config: SshConfig = None,
+        accept_new: AcceptNew = False,  # noqa: FBT002 (an option, as typer wants it)
+        connect_timeout: ConnectTimeout = 10.0,
+        fan_out: FanOut = 32,
+        launcher: LauncherOption = Launcher.SSH,
+    ) -> Connecting:
+        """From the options as typer hands them over; their defaults are said here alone."""
+        files = tuple(identity or ())
+        return cls(files, known_hosts, ssh_config, accept_new, connect_timeout, fan_out, launcher)
+
+    def record(self) -> dict[str, Any]:
+        """What to remember, so that the next command needs no more words."""
+        return {
+            "identity": [_absolute(file) for file in self.identity],
+            "known_hosts": self.known_hosts and _absolute(self.known_hosts),
+            "ssh_config": self.ssh_config and _absolute(self.ssh_config),
+            "launcher": self.launcher.value,
+        }
+
+    def or_remembered(self, record: dict[str, Any]) -> Connecting:
+        """The same, with what was not given on this command line taken from `record`."""
+        known_hosts, ssh_config = record.get("known_hosts"), record.get("ssh_config")
+        return replace(
+            self,
+            identity=self.identity or tuple(map(Path, record.get("identity", ()))),
+            known_hosts=self.known_hosts or (Path(known_hosts) if known_hosts else None),
+            ssh_config=self.ssh_config or (Path(ssh_config) if ssh_config else None),
+            launcher=Launcher(record.get("launcher", self.launcher)),
+        )
+
+
+def reaching_hosts(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of `Connecting.of` in place of its argument `connecting`."""
+    own = inspect.signature(command, eval_str=True).parameters
+    options = inspect.signature(Connecting.of, eval_str=True).parameters
+
+    @functools.wraps(command)
+    def with_options(**words: Any) -> None:
+        chosen = {name: words.pop(name) for name in options}
+        command(**words, connecting=Connecting.of(**chosen))
+
+    parameters = [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for each in own.values()
+        for parameter in (options.values() if each.name == "connecting" else (each,))
+    ]
+    # What typer reads a command's options from.
+    with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    with_options.__annotations__ = {each.name: each.annotation for each in parameters}
+    return with_options
+
+
+def _absolute(file: Path) -> str:
+    return str(file.expanduser().absolute())
