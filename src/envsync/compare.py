@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from packaging.utils import canonicalize_name
 
@@ -14,6 +14,9 @@ RUNTIME = "torch and CUDA"
 
 ABSENT = "-"
 """What a table shows where a node lacks something."""
+
+UNKNOWN = "?"
+"""What it shows where a node could not say; that is no difference in itself."""
 
 MAY_DIFFER = frozenset({"driver", "GPUs"})
 """Facts of the machine, not of the environment: shown when they differ, but no failure."""
@@ -27,10 +30,12 @@ class Row:
     """`torch and CUDA`, `conda` or `pip`."""
     name: str
     values: tuple[str, ...]
+    doubtful: frozenset[int] = frozenset()
+    """Positions of nodes that are known to be wrong; their word counts less."""
 
     @property
     def differs(self) -> bool:
-        return len(set(self.values)) > 1
+        return len(self._known) > 1
 
     @property
     def matters(self) -> bool:
@@ -39,18 +44,29 @@ class Row:
 
     @property
     def majority(self) -> str:
-        """The commonest value; among equals the one of the earliest node."""
-        return Counter(self.values).most_common(1)[0][0]
+        """The commonest value; of equally common ones that of the sound nodes, or the first."""
+        counts = Counter(value for value in self.values if value != UNKNOWN)
+        sound = Counter(v for i, v in enumerate(self.values) if i not in self.doubtful)
+        return max(counts, key=lambda value: (counts[value], sound[value]), default=UNKNOWN)
 
     @property
     def odd(self) -> tuple[int, ...]:
         """Positions of the nodes that do not hold the majority's value."""
-        return tuple(i for i, value in enumerate(self.values) if value != self.majority)
+        normal = {self.majority, UNKNOWN}
+        return tuple(i for i, value in enumerate(self.values) if value not in normal)
+
+    @property
+    def _known(self) -> set[str]:
+        return set(self.values) - {UNKNOWN}
 
 
-def compare(facts: Sequence[Facts]) -> tuple[Row, ...]:
-    """A row for each thing that any node has: torch and CUDA first, then conda, then pip."""
-    return (*_runtime_rows(facts), *_package_rows(facts))
+def compare(facts: Sequence[Facts], doubtful: Collection[int] = ()) -> tuple[Row, ...]:
+    """A row for each thing that any node has: torch and CUDA first, then conda, then pip.
+
+    `doubtful` are the positions of nodes that are known to be wrong for another reason.
+    """
+    rows = (*_runtime_rows(facts), *_package_rows(facts))
+    return tuple(replace(row, doubtful=frozenset(doubtful)) for row in rows)
 
 
 def differences(rows: Iterable[Row]) -> tuple[Row, ...]:
@@ -61,7 +77,11 @@ def differences(rows: Iterable[Row]) -> tuple[Row, ...]:
 def _runtime_rows(facts: Sequence[Facts]) -> Iterator[Row]:
     tables = [dict(each.runtime) for each in facts]
     for name in dict.fromkeys(name for table in tables for name in table):
-        yield Row(RUNTIME, name, tuple(table.get(name, ABSENT) for table in tables))
+        values = (
+            table.get(name, UNKNOWN if each.blind else ABSENT)
+            for table, each in zip(tables, facts, strict=True)
+        )
+        yield Row(RUNTIME, name, tuple(values))
 
 
 def _package_rows(facts: Sequence[Facts]) -> list[Row]:
@@ -74,7 +94,13 @@ def _package_rows(facts: Sequence[Facts]) -> list[Row]:
         from_conda = [each.package for each in present if each.package.kind == "conda"]
         replaced = [each.replaces for each in present if each.replaces]
         conda_name = next((each.name for each in (*from_conda, *replaced)), "")
-        rows.append(Row("conda" if conda_name else "pip", conda_name or key, _texts(found)))
+        texts = _texts(found)
+        if not conda_name:
+            texts = tuple(
+                UNKNOWN if each.blind and text == ABSENT else text
+                for text, each in zip(texts, facts, strict=True)
+            )
+        rows.append(Row("conda" if conda_name else "pip", conda_name or key, texts))
     return sorted(rows, key=lambda row: (row.group, row.name))
 
 

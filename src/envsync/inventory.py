@@ -44,9 +44,11 @@ class Inventory:
     warnings: tuple[Notice, ...] = ()
 
 
-def read_inventory(argument: str, stdin: TextIO) -> Inventory:
+def read_inventory(argument: str, stdin: TextIO | None) -> Inventory:
     """Read the file `argument`, or `stdin` for `-`. Raises InputError."""
     if argument == "-":
+        if stdin is None:  # Python's way to say that it was closed
+            raise InputError("standard input is closed", hint=f"write {EXPECTED}")
         return parse_inventory(stdin.read(), source="standard input")
     try:
         text = Path(argument).read_bytes().decode("utf-8-sig")
@@ -195,8 +197,8 @@ def fold_names(names: Iterable[str]) -> str:
     plain: list[str] = []
     odd: list[str] = []
     for name in names:
-        # Ports, users and addresses are no node names, and a lone name needs no folding.
-        foldable = re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]*\d[A-Za-z0-9_.-]*", name)
+        # Ports, users and IPv6 addresses are no node names for ClusterShell.
+        foldable = re.fullmatch(r"[A-Za-z0-9_.-]*\d[A-Za-z0-9_.-]*", name)
         (plain if foldable else odd).append(name)
     if len(plain) > 1:
         from ClusterShell.NodeSet import NodeSet  # noqa: PLC0415 (0.1 s to import)

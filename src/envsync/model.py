@@ -52,6 +52,8 @@ class Facts:
     pip: tuple[Package, ...]
     runtime: tuple[tuple[str, str], ...]
     """Fact and value (`torch`, `2.5.1`), in reading order."""
+    blind: bool = False
+    """Python gave no answer: what it would have said of itself and of pip is not known."""
 
     @property
     def packages(self) -> tuple[Package, ...]:

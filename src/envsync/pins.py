@@ -27,13 +27,14 @@ class Unmet:
 
 
 def unmet(spec: EnvironmentSpec, facts: Facts) -> tuple[Unmet, ...]:
-    """What `facts` lack of `spec`. Whose files are on top counts: pip's over conda's."""
+    """What `facts` lack of `spec`. Whose files are on top counts: pip's over conda's.
+
+    Where Python gave no answer, nothing is said about pip's packages.
+    """
     conda = {package.name: package for package in facts.conda}
     pip: dict[str, Package] = {canonicalize_name(each.name): each for each in facts.pip}
-    return (
-        *_unmet_by_conda(spec.conda, conda, pip),
-        *_unmet_by_pip(spec.pip, conda, pip),
-    )
+    by_pip = () if facts.blind else _unmet_by_pip(spec.pip, conda, pip)
+    return (*_unmet_by_conda(spec.conda, conda, pip), *by_pip)
 
 
 def _unmet_by_conda(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from envsync.flavours import Conda
@@ -59,13 +59,28 @@ class Plan:
         return tuple(step for step in self.steps if step.action is not Action.KEEP)
 
 
-def make_plan(name: str, generation: str, observations: Mapping[Host, Observation]) -> Plan:
-    """Decide for each observed host how it comes to hold `generation` as `name`."""
+def make_plan(
+    name: str,
+    generation: str,
+    observations: Mapping[Host, Observation],
+    *,
+    rebuild: bool = False,
+) -> Plan:
+    """Decide for each observed host how it comes to hold `generation` as `name`.
+
+    With `rebuild` what is there already does not count, whole as it may look.
+    """
+    if rebuild:
+        observations = {host: _distrusted(seen) for host, seen in observations.items()}
     decisions = [_decide(host, seen, name, generation) for host, seen in observations.items()]
     return Plan(
         steps=tuple(each for each in decisions if isinstance(each, Step)),
         refusals=tuple(each for each in decisions if isinstance(each, Refusal)),
     )
+
+
+def _distrusted(seen: Observation) -> Observation:
+    return replace(seen, sealed=(), changed=(*seen.sealed, *seen.changed))
 
 
 def _decide(host: Host, seen: Observation, name: str, generation: str) -> Step | Refusal:

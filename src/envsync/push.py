@@ -22,6 +22,8 @@ class PushOptions:
 
     timeout: float = 3600.0
     dry_run: bool = False
+    rebuild: bool = False
+    """Build anew even where the generation is there and looks whole."""
     operator: str = ""
     """Who pushes, for the nodes' history."""
 
@@ -49,7 +51,7 @@ def push(
     """
     generation = generation_id(spec.raw)
     observations = fleet.each(hosts, lambda node: node.observe(spec.name))
-    plan = make_plan(spec.name, generation, observations)
+    plan = make_plan(spec.name, generation, observations, rebuild=options.rebuild)
     for no in plan.refusals:
         emit(Failed(no.host, Phase.OBSERVE, no.cause, no.message, no.hint))
     steps = {step.host: step for step in plan.steps}
@@ -78,6 +80,14 @@ def prepare(node: Node, step: Step, spec: EnvironmentSpec, options: PushOptions)
     build = slot.build(step.conda.create(slot.prefix, slot.file), options.timeout)
     done = node.must(Phase.BUILD, build)
     facts = node.probe(slot.prefix)
+    if facts.blind and (spec.pip or any(each.name == "python" for each in spec.conda)):
+        node.run(Phase.BUILD, slot.discard())
+        raise HostError(
+            "broken",
+            f"the new environment's python is {dict(facts.runtime)['python']}",
+            hint="start it there by hand and see what it says",
+            output=done.log,
+        )
     # Some conda versions exit 0 although pip failed: the prefix decides, not the exit code.
     if lacking := unmet(spec, facts):
         node.run(Phase.BUILD, slot.discard())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Iterable
 from queue import Empty, SimpleQueue
 from typing import Self, TypeVar
@@ -24,6 +25,9 @@ from envsync.redact import redact
 
 Result = TypeVar("Result")
 
+_LINE_EVERY = 0.1
+"""Seconds between two lines of a host that are passed on: nobody reads faster."""
+
 
 class Node:
     """A connected host, as a worker sees it: runs commands and says what it is doing."""
@@ -38,11 +42,18 @@ class Node:
         self._connection.close()
 
     def run(self, phase: Phase, command: Command) -> Completed:
-        """Run `command` as part of `phase`, passing its lines on as they come."""
+        """Run `command` as part of `phase`, passing lines on as they come."""
         self.enter(phase)
-        return self._connection.run(
-            command, lambda line: self.emit(Progress(self.host, phase, redact(line)))
-        )
+        shown = 0.0
+
+        def show(line: str) -> None:
+            nonlocal shown
+            # For the eye; all that was printed is in the result.
+            if time.monotonic() - shown > _LINE_EVERY:
+                shown = time.monotonic()
+                self.emit(Progress(self.host, phase, redact(line)))
+
+        return self._connection.run(command, show)
 
     def must(self, phase: Phase, command: Command) -> Completed:
         """Run `command`, for which a nonzero exit code is a failure and no answer."""

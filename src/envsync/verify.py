@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from envsync.compare import Row, compare
+from envsync.compare import RUNTIME, Row, compare
 from envsync.errors import HostError
 from envsync.events import Ended, EventSink, Outcome
 from envsync.generations import Slot, contents
@@ -13,6 +13,8 @@ from envsync.model import Facts, Host
 from envsync.pins import unmet
 from envsync.runner import Fleet, Node
 from envsync.spec import EnvironmentSpec
+
+REPAIR = "`envsync push` builds the node anew (`--rebuild` if it says in sync)"
 
 
 @dataclass(frozen=True)
@@ -75,27 +77,42 @@ def judge(
     seen: Mapping[Host, Seen], spec: EnvironmentSpec | None, generation: str | None
 ) -> Verdict:
     """Compare the nodes with each other, with the file's pins and with the last push."""
-    rows = compare([each.facts for each in seen.values()])
-    findings = [
-        *_odd_ones(tuple(seen), rows),
-        *(finding for host, each in seen.items() for finding in _pins(host, each, spec)),
-        *(finding for host, each in seen.items() for finding in _link(host, each, generation)),
-    ]
-    order = {host: number for number, host in enumerate(seen)}
-    return Verdict(seen, rows, tuple(sorted(findings, key=lambda each: order[each.host])))
+    own = {
+        host: [*_broken(host, each), *_pins(host, each, spec), *_link(host, each, generation)]
+        for host, each in seen.items()
+    }
+    doubtful = [position for position, found in enumerate(own.values()) if found]
+    rows = compare([each.facts for each in seen.values()], doubtful)
+    odd = _odd_ones(seen, rows)
+    findings = (
+        finding
+        for host, found in own.items()
+        for finding in (*found, *(each for each in odd if each.host == host))
+    )
+    return Verdict(seen, rows, tuple(findings))
 
 
-def _odd_ones(hosts: Sequence[Host], rows: Sequence[Row]) -> list[Finding]:
+def _broken(host: Host, seen: Seen) -> list[Finding]:
+    if not seen.facts.blind:
+        return []
+    message = f"python is {dict(seen.facts.runtime)['python']}"
+    return [Finding(host, "broken", message, "`envsync push --rebuild` builds the node anew")]
+
+
+def _odd_ones(seen: Mapping[Host, Seen], rows: Sequence[Row]) -> list[Finding]:
+    hosts = tuple(seen)
     return [
         Finding(
             hosts[position],
             "differs",
             f"{row.name} is {row.values[position]}, on most nodes {row.majority}",
-            "`envsync push` builds the node anew",
+            REPAIR,
         )
         for row in rows
         if row.matters
         for position in row.odd
+        # A Python that gives no answer is a finding of its own already.
+        if row.group != RUNTIME or not seen[hosts[position]].facts.blind
     ]
 
 
@@ -108,7 +125,7 @@ def _pins(host: Host, seen: Seen, spec: EnvironmentSpec | None) -> list[Finding]
             "unmet",
             f"{spec.source}:{lack.line} asks for {lack.text}, the node has"
             f" {lack.found or 'nothing of that name'}",
-            "`envsync push` builds the node anew",
+            REPAIR,
         )
         for lack in unmet(spec, seen.facts)
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -384,3 +385,34 @@ def test_push_killed_outright_is_completed_by_the_next(make_cluster: Maker) -> N
     assert done.code == 0, done.out
     assert cluster.run("verify").code == 0
     assert not list((node.envs / ".envsync" / "train").glob("*.building"))
+
+
+def test_broken_python_is_one_finding_and_rebuild_mends_it(make_cluster: Maker) -> None:
+    cluster = make_cluster(2)
+    sick = cluster.nodes[0]
+    cluster.write_environment("tiny", pip=["einlike"])
+    assert cluster.run("push", "hosts.txt").code == 0
+    hooks = (sick.envs / "train").resolve() / "etc" / "conda" / "activate.d"
+    (hooks / "x.sh").write_text("exit 3\n")
+    findings = cluster.run("verify", "--json").json["result"]["findings"]
+    assert [(each["host"], each["cause"]) for each in findings] == [(sick.host, "broken")]
+    assert "in sync" in cluster.run("push", "hosts.txt").out
+    cluster.write_hosts([sick.host])
+    assert cluster.run("push", "hosts.txt", "--rebuild").code == 0
+    cluster.write_hosts(node.host for node in cluster.nodes)
+    assert cluster.run("verify", "hosts.txt").code == 0
+
+
+def test_torch_of_the_user_site_is_seen_as_a_job_sees_it(make_cluster: Maker) -> None:
+    cluster = make_cluster(1)
+    node = cluster.nodes[0]
+    cluster.write_environment("tiny")
+    assert cluster.run("push", "hosts.txt").code == 0
+    version = ".".join(map(str, sys.version_info[:2]))
+    site = node.home / ".local" / "lib" / f"python{version}" / "site-packages"
+    site.mkdir(parents=True)
+    (site / "torch.py").write_text("__version__ = '0.0.odd'\n")
+    (seen,) = cluster.run("verify", "--json").json["result"]["hosts"]
+    runtime = dict(seen["facts"]["runtime"])
+    assert runtime["torch"] == "0.0.odd"
+    assert runtime["cuDNN"].startswith("error: AttributeError")

@@ -64,3 +64,18 @@ def test_majority_of_a_tie_is_the_first_node() -> None:
     other = replace(NODE, pip=(replace(TORCH, version="2.4.0"),))
     (row,) = differences(compare([NODE, other]))
     assert row.odd == (1,)
+
+
+def test_of_two_nodes_the_sound_one_is_right() -> None:
+    other = replace(NODE, pip=(replace(TORCH, version="2.4.0"),))
+    (row,) = differences(compare([other, NODE], doubtful=[0]))
+    assert (row.majority, row.odd) == ("2.5.1 (pip)", (0,))
+
+
+def test_what_a_node_could_not_say_is_no_difference() -> None:
+    blind = replace(NODE, pip=(), runtime=(("python", "broken: no answer"),), blind=True)
+    rows = {(row.group, row.name): row for row in compare([NODE, blind])}
+    assert rows["pip", "torch"].values == ("2.5.1 (pip)", "?")
+    assert not rows["pip", "torch"].differs
+    assert rows[RUNTIME, "python"].differs
+    assert not rows[RUNTIME, "torch"].differs

@@ -138,6 +138,11 @@ def test_missing_file_and_odd_bytes(tmp_path: Path) -> None:
         read_inventory(str(tmp_path), io.StringIO())
 
 
+def test_closed_standard_input_is_a_sentence() -> None:
+    with pytest.raises(InputError, match="closed"):
+        read_inventory("-", None)
+
+
 def test_dash_reads_standard_input() -> None:
     assert read_inventory("-", io.StringIO("gpu01\n")).hosts == (Host("gpu01"),)
 
@@ -175,6 +180,7 @@ def test_labels_are_as_short_as_they_can_be() -> None:
 def test_names_fold() -> None:
     assert fold_names(["gpu01", "gpu02", "gpu04", "login"]) == "gpu[01-02,04],login"
     assert fold_names(["gpu01"]) == "gpu01"
+    assert fold_names(["10.0.0.2", "10.0.0.3", "10.0.1.3"]) == "10.0.0.[2-3],10.0.1.3"
     assert fold_names(["127.0.0.2", "127.0.0.3:22"]) == "127.0.0.2,127.0.0.3:22"
     assert fold_names(["r1n1", "r1n2", "r2n1", "r2n2"]) == "r[1-2]n[1-2]"
 

@@ -106,3 +106,9 @@ def test_whole_repair_is_switched_to_when_the_link_points_to_the_changed_one() -
     step = decide(replace(BARE, link=OURS, changed=("abc",), sealed=("abc.1",)))
     assert isinstance(step, Step)
     assert (step.action, step.slot.generation) == (Action.SWITCH, "abc.1")
+
+
+def test_rebuild_trusts_nothing_that_is_there() -> None:
+    seen = replace(BARE, link=OURS, sealed=("abc", "old"))
+    (step,) = make_plan("train", "abc", {HOST: seen}, rebuild=True).steps
+    assert (step.action, step.slot.generation) == (Action.BUILD, "abc.1")

@@ -27,7 +27,7 @@ def test_equal_nodes_of_the_last_push_are_fine_repaired_ones_too() -> None:
 
 def test_odd_one_out_is_named_once_for_each_reason() -> None:
     facts = replace(GOOD, conda=(Package("conda", "numpy", "1.25.0", "0"),))
-    assert judged(Seen(facts, "abc")) == [("n2", "differs"), ("n2", "unmet")]
+    assert judged(Seen(facts, "abc")) == [("n2", "unmet"), ("n2", "differs")]
 
 
 def test_another_driver_is_no_drift() -> None:
@@ -44,3 +44,21 @@ def test_all_nodes_alike_and_all_wrong_is_still_wrong() -> None:
     facts = replace(GOOD, conda=())
     seen = {host: Seen(facts, "abc") for host in HOSTS}
     assert [each.cause for each in judge(seen, SPEC, "abc").findings] == ["unmet"] * 3
+
+
+def test_of_two_nodes_the_one_that_breaks_the_pins_is_odd() -> None:
+    bad = replace(GOOD, conda=(Package("conda", "numpy", "2.1.0", "0"),))
+    seen = {HOSTS[0]: Seen(bad, "abc"), HOSTS[1]: Seen(GOOD, "abc")}
+    findings = judge(seen, SPEC, "abc").findings
+    assert [(each.host.name, each.cause) for each in findings] == [
+        ("n0", "unmet"),
+        ("n0", "differs"),
+    ]
+    assert "on most nodes 1.26.4 0" in findings[1].message
+
+
+def test_python_without_an_answer_is_one_finding() -> None:
+    blind = replace(GOOD, runtime=(("python", "broken: no answer within 60 s"),), blind=True)
+    assert judged(Seen(blind, "abc")) == [("n2", "broken")]
+    both = {host: Seen(blind, "abc") for host in HOSTS}
+    assert [each.cause for each in judge(both, SPEC, "abc").findings] == ["broken"] * 3

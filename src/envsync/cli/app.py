@@ -46,6 +46,10 @@ def push(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Look at every host and say what would be done.")
     ] = False,
+    rebuild: Annotated[
+        bool,
+        typer.Option("--rebuild", help="Build anew even where the environment looks whole."),
+    ] = False,
     timeout: Timeout = 3600.0,
     *,
     connecting: Connecting,
@@ -58,7 +62,7 @@ def push(
     """
     from envsync.cli.commands.push import Request, push
 
-    request = Request(hosts, file, name, timeout, dry_run, connecting, as_json)
+    request = Request(hosts, file, name, timeout, dry_run, rebuild, connecting, as_json)
     raise typer.Exit(push(request))
 
 

@@ -50,6 +50,7 @@ def parse(done: Completed) -> Facts:
         conda=conda,
         pip=tuple(_pip_packages(answer.get("distributions"), claimed)),
         runtime=_runtime(answer, failed),
+        blind=bool(failed),
     )
 
 
@@ -80,9 +81,16 @@ def _records(lines: Iterable[str]) -> dict[str, dict[str, Any]]:
             record |= json.loads("{" + key[1] + "}")
         elif claim := _CLAIM.search(text):
             record["claims"].add(claim[1])
-    return {
-        file: record for file, record in records.items() if {"name", "version"} <= record.keys()
-    }
+    for file, record in records.items():
+        if not {"name", "version"} <= record.keys():
+            record.update(_from_name(file))
+    return records
+
+
+def _from_name(file: str) -> dict[str, Any]:
+    """What the name of a record tells when the record itself is damaged."""
+    name, version, build = [*file.removesuffix(".json").rsplit("-", 2), "", ""][:3]
+    return {"name": name, "version": version, "build": f"{build} (damaged record)"}
 
 
 def _conda_package(record: Mapping[str, Any]) -> Package:

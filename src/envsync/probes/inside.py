@@ -32,8 +32,8 @@ def torch_facts():
         "file": attempt(lambda: torch.__file__),
         "cuda": attempt(lambda: torch.version.cuda),
         "hip": attempt(lambda: getattr(torch.version, "hip", None)),
-        "cudnn": attempt(torch.backends.cudnn.version),
-        "available": attempt(torch.cuda.is_available),
+        "cudnn": attempt(lambda: torch.backends.cudnn.version()),
+        "available": attempt(lambda: torch.cuda.is_available()),
     }
     if facts["available"] is True:
         facts["nccl"] = attempt(lambda: ".".join(map(str, torch.cuda.nccl.version())))

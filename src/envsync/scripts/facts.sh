@@ -22,6 +22,10 @@ printf '%s\n' "$real"
 # of the files only those that tell which Python packages are conda's.
 echo '@@conda'
 cd "$prefix/conda-meta" || exit 4
+# The names come first: a record that is damaged is still there.
+for record in *.json; do
+    [ ! -f "$record" ] || printf '%s:\n' "$record"
+done
 grep -H -E -e '^ {2,4}"(name|version|build|build_string|channel|url|md5|sha256)":' \
     -e '(dist-info/METADATA|egg-info/PKG-INFO|\.egg-info)"' -- *.json
 

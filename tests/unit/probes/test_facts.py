@@ -127,3 +127,10 @@ def test_no_environment_is_an_error_with_the_next_step() -> None:
 def test_cut_off_answer_is_an_error() -> None:
     with pytest.raises(HostError):
         parse(Completed(0, b"@@prefix\n/h/envs/x\n@@conda\n"))
+
+
+def test_damaged_record_is_still_a_package() -> None:
+    damaged = 'my-pkg-1.0-h_0.json:\nmy-pkg-1.0-h_0.json:  "name": "my-pkg",\n'
+    (package,) = parse(answer(damaged)).conda
+    assert (package.name, package.version) == ("my-pkg", "1.0")
+    assert package.build == "h_0 (damaged record)"

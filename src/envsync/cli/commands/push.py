@@ -29,6 +29,7 @@ class Request:
     name: str | None
     timeout: float
     dry_run: bool
+    rebuild: bool
     connecting: Connecting
     as_json: bool
 
@@ -50,7 +51,7 @@ def push(request: Request) -> int:
         with session:
             if not request.dry_run:
                 store.remember(_last_push(request, session, spec))
-            options = PushOptions(request.timeout, request.dry_run, operator())
+            options = PushOptions(request.timeout, request.dry_run, request.rebuild, operator())
             pushed = push_to(session.fleet, inventory.hosts, spec, options, session.emit)
     except KeyboardInterrupt:
         screens.interrupted(session.out, session.reports, session.fold)
