@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 from dataclasses import dataclass
 
 from envsync.errors import HostError
@@ -70,6 +71,18 @@ _SIGNS = (
         "check the channel's address and the host's way to it (proxy, firewall, mirror)",
     ),
     _Sign(
+        "changed-meanwhile",
+        r"was changed by somebody else in the meantime",
+        "somebody else switched the environment while this command ran",
+        "find out who (`envsync status`), then run the command again",
+    ),
+    _Sign(
+        "path",
+        r"^mkdir: (?P<what>[^\n]*(?:Not a directory|File exists|No such file)[^\n]*)",
+        "the folder for environments cannot be made",
+        "look at `envs_dirs` in the node's .condarc and at what is in the way",
+    ),
+    _Sign(
         "permission",
         r"Permission denied|NotWritableError|Read-only file system",
         "this user may not write there",
@@ -87,7 +100,14 @@ def failure(step: str, exit_code: int, output: str) -> HostError:
             return HostError(sign.cause, message, hint=sign.hint, output=output)
     return HostError(
         "failed",
-        f"{step} ended with exit code {exit_code}",
+        f"{step} ended with exit code {exit_code}{_meaning(exit_code)}",
         hint="the output below is all that the host said",
         output=output,
     )
+
+
+def _meaning(exit_code: int) -> str:
+    """What a shell says of a program that a signal ended (POSIX: 128 and the signal)."""
+    if exit_code == 128 + signal.SIGKILL:
+        return ": it was killed, perhaps because memory ran out"
+    return ""

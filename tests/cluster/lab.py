@@ -19,6 +19,8 @@ from envsync.demo.channel import Channel, pip_package, python_library, python_pa
 from envsync.demo.conda import install_conda
 
 SSHD = "/usr/sbin/sshd"
+MAX_LISTEN = 16
+"""Addresses that one sshd listens on at most (MAX_LISTEN_SOCKS in OpenSSH's sshd.c)."""
 CLEAN_PATH = "/usr/local/bin:/usr/bin:/bin"
 ENVSYNC = [sys.executable, "-m", "envsync"]
 
@@ -70,7 +72,7 @@ class Node:
     login_shell: str = ""
     """A program that gets `-c COMMAND` instead of the user's own shell."""
     aliases: int = 0
-    """How many more ports the same sshd listens on; each counts as a host."""
+    """How many more ports the same sshd listens on, up to 15; each counts as a host."""
     extra: str = ""
     process: subprocess.Popen[bytes] | None = None
 
@@ -83,6 +85,7 @@ class Node:
         pip.write_text(f"[global]\nno-index = true\nfind-links = {self.lab.wheels}\n")
         ports = [self.port, *(free_port(self.address) for _ in range(self.aliases))]
         self.ports = list(dict.fromkeys(ports))
+        assert len(self.ports) <= MAX_LISTEN, "one sshd listens on 16 addresses at most"
 
     @property
     def host(self) -> str:
@@ -136,20 +139,31 @@ class Node:
         return self
 
     def stop(self) -> None:
-        """End the daemon, and with it every session."""
-        if self.process is None:
-            return
-        sessions = self.sessions()
-        self.process.terminate()
-        self.process.wait(10)
-        for pid in sessions:
+        """End the daemon, every session, and what their commands left running."""
+        if self.process is not None:
+            sessions = self.sessions()
+            self.process.terminate()
+            self.process.wait(10)
+            for pid in sessions:
+                _kill(pid)
+            self.process = None
+        for pid in self.commands():
             _kill(pid)
-        self.process = None
 
     def sessions(self) -> list[int]:
         """The pids of the sshd children that hold a connection each."""
         assert self.process is not None
         return _descendants(self.process.pid, "sshd")
+
+    def commands(self) -> list[int]:
+        """The pids of what runs with this node's home: sshd gave it to its sessions alone."""
+        mark = f"HOME={self.home}".encode()
+        found = []
+        for file in Path("/proc").glob("[0-9]*/environ"):
+            with contextlib.suppress(OSError):
+                if mark in file.read_bytes().split(b"\0"):
+                    found.append(int(file.parent.name))
+        return found
 
     def cut_connections(self) -> None:
         """End every connection at once, as a broken network or a killed sshd would."""
@@ -189,6 +203,8 @@ class Node:
                 with socket.create_connection((self.address, port), 1):
                     return
             except OSError:
+                if self.process is None or self.process.poll() is not None:
+                    break
                 time.sleep(0.05)
         raise AssertionError((self.folder / "sshd.log").read_text())
 

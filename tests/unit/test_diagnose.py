@@ -14,6 +14,8 @@ OUTPUTS = {
     "pip": "Pip subprocess error:\nERROR: No matching distribution found for nope==1.0\n",
     "channel": "CondaHTTPError: HTTP 000 CONNECTION FAILED for url <http://127.0.0.1/x>",
     "permission": "NotWritableError: The current user does not have write permissions",
+    "changed-meanwhile": "/h/envs/x was changed by somebody else in the meantime: it points to y",
+    "path": "mkdir: cannot create directory '/h/envs': Not a directory",
     "failed": "something never seen before",
 }
 
@@ -29,6 +31,10 @@ def test_cause_is_read_from_the_output(cause: str, output: str) -> None:
 def test_message_names_the_package() -> None:
     assert failure("building", 1, OUTPUTS["package-missing"]).message.endswith(": scipyy=1.99")
     assert "nope==1.0" in failure("building", 1, OUTPUTS["pip"]).message
+
+
+def test_killed_build_says_what_that_may_mean() -> None:
+    assert "memory" in failure("building", 137, "Killed").message
 
 
 def test_mamba_says_it_in_other_words() -> None:

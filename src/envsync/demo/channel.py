@@ -23,6 +23,7 @@ from importlib.util import MAGIC_NUMBER, source_hash
 from pathlib import Path
 
 from envsync.demo.conda import PYTHON
+from envsync.errors import EnvsyncError
 from envsync.observation import SUBDIRS
 
 SUBDIR = SUBDIRS.get((platform.system(), platform.machine()), "linux-64")
@@ -102,8 +103,16 @@ def python_package() -> Built:
 
 
 def pip_package() -> Built:
-    """The running interpreter's own pip, compiled, since conda would compile it a node."""
-    pip = importlib.metadata.distribution("pip")
+    """The running interpreter's own pip, compiled, since conda would compile it a node.
+
+    Raises EnvsyncError where there is none, as in environments that uv makes.
+    """
+    pip = next(iter(importlib.metadata.distributions(name="pip")), None)
+    if pip is None or not pip.files:
+        raise EnvsyncError(
+            "there is no pip beside envsync to make the package `pip` from",
+            hint="python -m ensurepip (or `uv pip install pip`) in envsync's environment",
+        )
     files: dict[str, str | bytes | Link] = {}
     for path in pip.files or ():
         if path.parts[0].startswith("pip") and "__pycache__" not in path.parts:

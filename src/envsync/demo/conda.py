@@ -13,7 +13,6 @@ import os
 import runpy
 import shutil
 import sys
-import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -84,8 +83,10 @@ exec "$here/python" "$here/../lib/envsync-demo/conda_main.py" "$@"
 def find_conda() -> Path | None:
     """This machine's own conda or mamba, if it has one."""
     for tool in ("conda", "mamba"):
-        if found := os.environ.get(f"{tool.upper()}_EXE") or shutil.which(tool):
-            return Path(found)
+        # The variable may name what is no longer there.
+        for word in (os.environ.get(f"{tool.upper()}_EXE"), tool):
+            if word and (found := shutil.which(word)):
+                return Path(found)
     return None
 
 
@@ -94,18 +95,14 @@ def install_conda(root: Path, channels: Sequence[str]) -> Path:
 
     Raises EnvsyncError when the packages of the extra `demo` are not there.
     """
-    if importlib.util.find_spec("conda_lock") is None:
-        raise EnvsyncError(
-            "there is no conda on this machine, and none to make one from",
-            hint="pip install 'envsync[demo]'",
-        )
+    vendor = _vendor()
     library = root / "lib" / "envsync-demo"
     for folder in ("bin", "condabin", "envs", "pkgs", "conda-meta"):
         (root / folder).mkdir(parents=True)
     library.mkdir(parents=True)
     link_python(root)
     site = root / "lib" / PYTHON / "site-packages"
-    (site / "envsync-demo.pth").write_text(f"{sysconfig.get_path('purelib')}\n{library}\n")
+    (site / "envsync-demo.pth").write_text(f"{vendor.parent}\n{library}\n")
     (library / "vendored_conda.py").write_text(_HOOK)
     (library / "conda_main.py").write_text(_CONDA)
     (library / "conda.sh").write_text(_SHELL_FUNCTION)
@@ -114,7 +111,7 @@ def install_conda(root: Path, channels: Sequence[str]) -> Path:
     exe.chmod(0o755)
     (root / "condabin" / "conda").symlink_to("../bin/conda")
     (root / "conda-meta" / "history").touch()
-    _record(root)
+    _record(root, _version(vendor))
     (root / ".condarc").write_text(_condarc(channels))
     return exe
 
@@ -131,9 +128,19 @@ def link_python(prefix: Path) -> None:
     (prefix / "pyvenv.cfg").write_text(f"home = {base.parent}\n")
 
 
-def _record(root: Path) -> None:
+def _vendor() -> Path:
+    """The folder of conda-lock: found, not imported, which would take most of a second."""
+    spec = importlib.util.find_spec("conda_lock")
+    if spec is None or spec.origin is None:
+        raise EnvsyncError(
+            "there is no conda on this machine, and none to make one from",
+            hint="pip install 'envsync[demo]'",
+        )
+    return Path(spec.origin).parent
+
+
+def _record(root: Path, version: str) -> None:
     """The record that every root prefix has of conda itself; its name tells the version."""
-    version = _vendored_version()
     build = f"py{sys.version_info.major}{sys.version_info.minor}_0"
     record = {
         "build": build,
@@ -150,11 +157,8 @@ def _record(root: Path) -> None:
     file.write_text(json.dumps(record, indent=2, sort_keys=True))
 
 
-def _vendored_version() -> str:
-    """Read, not imported: importing conda-lock takes most of a second."""
-    spec = importlib.util.find_spec("conda_lock")
-    folder = Path((spec and spec.origin) or "").parent
-    return str(runpy.run_path(str(folder / "_vendor" / "conda" / "_version.py"))["version"])
+def _version(vendor: Path) -> str:
+    return str(runpy.run_path(str(vendor / "_vendor" / "conda" / "_version.py"))["version"])
 
 
 def _condarc(channels: Sequence[str]) -> str:

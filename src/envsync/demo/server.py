@@ -1,8 +1,8 @@
 """An SSH server for the demo's nodes, on paramiko's server side: needs no sshd and no root.
 
 It serves from threads of the demo's own process, so that nothing of it can outlive the demo.
-Every command runs with its node's home and environment, in a process group of its own that
-ends with the connection.
+Every command runs with its node's home and environment, in a session of its own that ends
+with the connection.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import signal
 import socket
 import subprocess
 import threading
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO
 
@@ -31,6 +32,10 @@ logging.getLogger("paramiko").addHandler(logging.NullHandler())
 logging.getLogger("paramiko").propagate = False
 
 _CHUNK = 32768
+_GONE = (OSError, EOFError, paramiko.SSHException)
+"""What paramiko raises when the other side is no longer there."""
+_GRACE = 1.0
+"""Seconds for each way of ending a command: by itself, by TERM, by KILL."""
 
 
 class DemoNode:
@@ -42,16 +47,24 @@ class DemoNode:
         self._env = dict(env)
         self._host_key = host_key
         self._client_key = client_key
-        self._transports: list[paramiko.Transport] = []
+        self._served: list[tuple[_Transport, threading.Thread]] = []
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.port: int = self._listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._acceptor = threading.Thread(target=self._accept, daemon=True)
+        self._acceptor.start()
 
     def close(self) -> None:
-        """Stop listening and end every connection and what runs in it."""
+        """Stop listening, end every connection and what runs in it: in seconds at most."""
+        # Closing alone would leave a thread in accept(), and the port open, on Linux.
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
-        for transport in self._transports:
+        self._acceptor.join()
+        for transport, _ in self._served:
             transport.close()
+            transport.sock.close()  # also of one that has not begun to talk
+        for _, thread in self._served:
+            thread.join()
 
     def _accept(self) -> None:
         while True:
@@ -59,23 +72,56 @@ class DemoNode:
                 connection, _ = self._listener.accept()
             except OSError:
                 return
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            transport = _Transport(connection)
+            transport.add_server_key(self._host_key)
+            thread = threading.Thread(target=self._serve, args=(transport,), daemon=True)
+            self._served.append((transport, thread))
+            thread.start()
 
-    def _serve(self, connection: socket.socket) -> None:
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        transport = paramiko.Transport(connection)
-        transport.add_server_key(self._host_key)
-        self._transports.append(transport)
-        with contextlib.suppress(paramiko.SSHException, EOFError, OSError):
-            transport.start_server(server=_Door(self._client_key, self._env))
+    def _serve(self, transport: _Transport) -> None:
+        door = _Door(self._client_key, self._env, transport)
+        with contextlib.suppress(*_GONE):
+            transport.start_server(server=door)
+            transport.join()
+        transport.close()
+        door.end_commands()
+
+
+class _Transport(paramiko.Transport):
+    """Knows when a request has been answered.
+
+    A command may end sooner than the answer to its request is sent, and a client that sees
+    the channel close first takes the request for refused.
+    """
+
+    def __init__(self, connection: socket.socket) -> None:
+        super().__init__(connection)
+        self._unanswered: list[threading.Event] = []
+
+    def expect_answer(self) -> threading.Event:
+        """For a request that is being answered in this thread: set when the answer is out."""
+        event = threading.Event()
+        self._unanswered.append(event)
+        return event
+
+    def _send_user_message(self, data: paramiko.Message) -> None:
+        super()._send_user_message(data)  # type: ignore[misc]
+        if threading.current_thread() is self:
+            while self._unanswered:
+                self._unanswered.pop().set()
 
 
 class _Door(paramiko.ServerInterface):
     """Says who may come in and what may be asked for: one key, and commands."""
 
-    def __init__(self, client_key: paramiko.PKey, env: Mapping[str, str]) -> None:
+    def __init__(
+        self, client_key: paramiko.PKey, env: Mapping[str, str], transport: _Transport
+    ) -> None:
         self._client_key = client_key
         self._env = env
+        self._transport = transport
+        self._running: set[int] = set()
 
     def get_allowed_auths(self, username: str) -> str:  # noqa: ARG002 (anybody)
         return "publickey"
@@ -90,68 +136,123 @@ class _Door(paramiko.ServerInterface):
         return OPEN_FAILED_ADMINISTRATIVELY_PROHIBITED
 
     def check_channel_exec_request(self, channel: paramiko.Channel, command: bytes) -> bool:
-        threading.Thread(target=_run, args=(channel, command, self._env), daemon=True).start()
+        # Started here, in the connection's own thread, so that none starts after its end.
+        try:
+            process = _start(command, self._env)
+        except OSError:
+            return False
+        self._running.add(process.pid)
+        answered = self._transport.expect_answer()
+        attend = threading.Thread(
+            target=self._attend, args=(channel, process, answered), daemon=True
+        )
+        attend.start()
         return True
 
+    def end_commands(self) -> None:
+        """End what still runs, children included, after a moment to end by itself.
 
-@contextlib.contextmanager
-def _closing(channel: paramiko.Channel) -> Iterator[None]:
-    """Close the channel at the end, also when the client has gone away."""
-    try:
-        yield
-    finally:
-        with contextlib.suppress(OSError, EOFError):
-            channel.close()
+        A command whose input is its tether tidies up first; a signal to all at once would
+        end the part of it that does so.
+        """
+        sessions = tuple(self._running)
+        for how in (signal.SIGTERM, signal.SIGKILL):
+            if _ended(sessions):
+                return
+            for group in _groups(sessions):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(group, how)
+        _ended(sessions)
+
+    def _attend(
+        self,
+        channel: paramiko.Channel,
+        process: subprocess.Popen[bytes],
+        answered: threading.Event,
+    ) -> None:
+        answered.wait(_GRACE)
+        _relay(channel, process)
+        self._running.discard(process.pid)
 
 
-def _run(channel: paramiko.Channel, command: bytes, env: Mapping[str, str]) -> None:
-    """Run `command` for the channel to its end; streams flow both ways at once."""
-    with (
-        _closing(channel),
-        subprocess.Popen(
-            ["/bin/sh", "-c", command],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=env,
-            cwd=Path(env["HOME"]),
-            start_new_session=True,
-        ) as process,
-    ):
-        feeder = threading.Thread(target=_feed, args=(channel, process), daemon=True)
-        feeder.start()
-        readers = [
-            threading.Thread(target=_drain, args=(stream, send), daemon=True)
-            for stream, send in (
-                (process.stdout, channel.sendall),
-                (process.stderr, channel.sendall_stderr),
-            )
-        ]
-        for reader in readers:
-            reader.start()
-        for reader in readers:
-            reader.join()
-        exit_code = process.wait()
+def _start(command: bytes, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        ["/bin/sh", "-c", command],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=env,
+        cwd=Path(env["HOME"]),
+        start_new_session=True,
+    )
+
+
+def _groups(sessions: tuple[int, ...]) -> set[int]:
+    """The process groups that live in `sessions`; `timeout` makes one of its own.
+
+    Field 6 of /proc/PID/stat is the session (proc(5)). Without /proc only the group that
+    each session began with is known.
+    """
+    if not sessions:
+        return set()
+    if not Path("/proc/self/stat").exists():
+        return {session for session in sessions if _group_lives(session)}
+    found = set()
+    for file in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
-            channel.send_exit_status(exit_code if exit_code >= 0 else 128 - exit_code)
+            state, _, group, session = file.read_text("latin-1").rpartition(")")[2].split()[:4]
+            if int(session) in sessions and state not in "ZX":
+                found.add(int(group))
+    return found
+
+
+def _ended(sessions: tuple[int, ...]) -> bool:
+    """Wait a moment for all of `sessions` to end; whether they did."""
+    deadline = time.monotonic() + _GRACE
+    while _groups(sessions):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def _group_lives(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+def _relay(channel: paramiko.Channel, process: subprocess.Popen[bytes]) -> None:
+    """Carry the three streams, all at once, until `process` has ended, then its exit code."""
+    pairs = ((process.stdout, channel.sendall), (process.stderr, channel.sendall_stderr))
+    readers = [threading.Thread(target=_drain, args=pair, daemon=True) for pair in pairs]
+    for thread in (threading.Thread(target=_feed, args=(channel, process), daemon=True), *readers):
+        thread.start()
+    for reader in readers:
+        reader.join()
+    exit_code = process.wait()
+    with contextlib.suppress(*_GONE):
+        channel.send_exit_status(exit_code if exit_code >= 0 else 128 - exit_code)
+    with contextlib.suppress(*_GONE):
+        channel.close()
 
 
 def _feed(channel: paramiko.Channel, process: subprocess.Popen[bytes]) -> None:
-    """Hand over what the client sends; end the process when the client is gone."""
+    """Hand over what the client sends, to the end of its input or of the connection."""
     assert process.stdin is not None  # noqa: S101 (Popen was given PIPE)
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(*_GONE):
         while data := channel.recv(_CHUNK):
             process.stdin.write(data)
             process.stdin.flush()
     with contextlib.suppress(OSError):
         process.stdin.close()
-    if not channel.get_transport().is_active() and process.poll() is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGTERM)
 
 
 def _drain(stream: IO[bytes] | None, send: Callable[[bytes], object]) -> None:
+    """Send what `stream` yields; closed when nobody listens, so that its writer notices."""
     assert stream is not None  # noqa: S101 (Popen was given PIPE)
-    with contextlib.suppress(OSError):
+    with stream, contextlib.suppress(*_GONE):
         while data := os.read(stream.fileno(), _CHUNK):
             send(data)
