@@ -23,7 +23,12 @@ PYTHON = f"python{sys.version_info.major}.{sys.version_info.minor}"
 # conda imports itself by its own name, and the vendored copy by its vendored one: both must
 # be the same modules. conda starts child processes, which come through here as well.
 _HOOK = '''\
-import importlib, importlib.abc, importlib.machinery, importlib.util, sys
+import importlib, importlib.abc, importlib.machinery, importlib.util, logging, sys
+
+# Python 3.13 took away two private functions that this conda calls.
+if not hasattr(logging, "_acquireLock"):
+    logging._acquireLock = logging._lock.acquire
+    logging._releaseLock = logging._lock.release
 
 VENDORED = "conda_lock._vendor."
 
