@@ -215,9 +215,10 @@ def test_64_logins_at_once_get_past_default_maxstartups(lab: Lab, node: Node, kn
 
 
 def test_ssh_config_leads_there(lab: Lab, node: Node, known: Path, tmp_path: Path) -> None:
+    known = known.rename(tmp_path / "my known hosts")
     (tmp_path / "included").write_text(
         f"Host gpu*\n  HostName {node.address}\n  Port {node.port}\n  HostKeyAlias the-node\n"
-        f"  IdentityFile {lab.key}\n  IdentitiesOnly yes\n  UserKnownHostsFile {known}\n"
+        f'  IdentityFile {lab.key}\n  IdentitiesOnly yes\n  UserKnownHostsFile "{known}"\n'
     )
     key = " ".join((node.folder / "host_key.pub").read_text().split()[:2])
     known.write_text(f"the-node {key}\n")

@@ -13,9 +13,11 @@ from cluster.lab import ENVSYNC
 
 def test_demo_does_the_whole_job(tmp_path: Path) -> None:
     started = time.monotonic()
+    folder = tmp_path / "a folder's name"
+    folder.mkdir()
     done = subprocess.run(
         [*ENVSYNC, "demo", "--json"],
-        env={**os.environ, "TMPDIR": str(tmp_path)},
+        env={**os.environ, "TMPDIR": str(folder)},
         capture_output=True,
         text=True,
         check=False,
@@ -27,4 +29,4 @@ def test_demo_does_the_whole_job(tmp_path: Path) -> None:
     assert "numpy" in done.stderr
     assert "Traceback" not in done.stderr
     assert time.monotonic() - started < 90
-    assert list(tmp_path.iterdir()) == []
+    assert list(folder.iterdir()) == []

@@ -336,7 +336,7 @@ def test_variables_and_activation_scripts_count_for_the_probe(make_cluster: Make
     assert cluster.run("push", "hosts.txt").code == 0
     prefix = (node.envs / "train").resolve()
     hooks = prefix / "etc" / "conda" / "activate.d"
-    hooks.mkdir(parents=True)
+    hooks.mkdir(parents=True, exist_ok=True)
     fake = node.home / "fake torch"
     fake.mkdir()
     (fake / "torch.py").write_text("raise OSError('libcudart.so.12: ' + __file__)\n")

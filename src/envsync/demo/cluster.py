@@ -92,7 +92,7 @@ def running(base: Path) -> Iterator[DemoCluster]:
             known.append(f"[127.0.0.1]:{node.port} {host_key.get_name()} {host_key.get_base64()}\n")
         (base / "known_hosts").write_text("".join(known))
         folder = _project(base, channel, ports)
-        yield DemoCluster(folder, homes, envs, str(theirs or "conda 24.7.1, made from PyPI"))
+        yield DemoCluster(folder, homes, envs, str(theirs or "a conda made from PyPI"))
 
 
 def by_hand(cluster: DemoCluster, name: str, *words: str) -> None:
@@ -145,7 +145,7 @@ def _home(home: Path, channel: Channel, wheels: Path, conda: Path | None) -> dic
     """Furnish a node's home; the environment in which its commands run."""
     pip = home / ".config" / "pip" / "pip.conf"
     pip.parent.mkdir(parents=True)
-    pip.write_text(f"[global]\nno-index = true\nfind-links = {wheels}\n")
+    pip.write_text(f"[global]\nno-index = true\nfind-links = {wheels.as_uri()}\n")
     env = {"HOME": str(home), "PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
     if conda is None:
         install_conda(home / "miniforge3", [channel.url])

@@ -58,8 +58,12 @@ def settings(host: Host, file: Path | None) -> Settings:
                 f"ssh_config leads to it through {key} {one(key)}, which envsync does not follow",
                 hint="run envsync where the host can be reached directly",
             )
-    known = [Path(word) for key in ("userknownhostsfile", "globalknownhostsfile")
-             for line in found.get(key, ()) for word in line.split()]  # fmt: skip
+    known = [
+        file
+        for key in ("userknownhostsfile", "globalknownhostsfile")
+        for line in found.get(key, ())
+        for file in _files(line)
+    ]
     return Settings(
         address=one("hostname") or host.name,
         port=host.port or int(one("port") or 22),
@@ -69,6 +73,13 @@ def settings(host: Host, file: Path | None) -> Settings:
         known_hosts=tuple(known) or KNOWN_HOSTS,
         key_name=one("hostkeyalias"),
     )
+
+
+def _files(line: str) -> list[Path]:
+    """Several files, or one with blanks in its name: ssh prints both without quotes."""
+    if Path(line).expanduser().exists():
+        return [Path(line)]
+    return [Path(word) for word in line.split()]
 
 
 def _ask_openssh(host: Host, file: Path | None) -> Mapping[str, Sequence[str]]:
