@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from envsync.spec import EnvironmentSpec, Requirement
+from envsync.spec import EnvironmentSpec, Requirement, pep508
 
 TORCH_NAMES = {"torch", "pytorch", "pytorch-gpu", "pytorch-cpu"}
 
@@ -30,6 +29,7 @@ class Rule:
 
     code: str
     level: str
+    title: str
     check: Callable[[EnvironmentSpec], Iterator[tuple[int, str, str]]]
 
 
@@ -55,21 +55,34 @@ def _torch_twice(spec: EnvironmentSpec) -> Iterator[tuple[int, str, str]]:
 
 
 def _same_name_twice(spec: EnvironmentSpec) -> Iterator[tuple[int, str, str]]:
-    for entries in (spec.conda, spec.pip):
-        counts = Counter(each.name for each in entries if each.name)
-        for name, count in counts.items():
-            texts = {_bare(each): each for each in entries if each.name == name}
-            if count > 1 and len(texts) > 1:
-                last = list(texts.values())[-1]
+    for entries, wish in ((spec.conda, _bare), (spec.pip, _pip_wish)):
+        groups: dict[str, list[Requirement]] = {}
+        for each in entries:
+            if each.name and not _is_conditional(each):
+                groups.setdefault(each.name, []).append(each)
+        for name, group in groups.items():
+            if len({wish(each) for each in group}) > 1:
                 yield (
-                    last.line,
-                    f"{name} is asked for {count} times in different ways",
+                    group[-1].line,
+                    f"{name} is asked for {len(group)} times in different ways",
                     "keep one line for it",
                 )
 
 
+def _is_conditional(entry: Requirement) -> bool:
+    """Lines with markers exclude each other: `; sys_platform == "linux"` and its opposite."""
+    wanted = pep508(entry.text)
+    return wanted is not None and wanted.marker is not None
+
+
 def _bare(entry: Requirement) -> str:
     return re.sub(r"\s", "", entry.text)
+
+
+def _pip_wish(entry: Requirement) -> str:
+    """The version or the address alone: extras and hashes of one package add up."""
+    wanted = pep508(entry.text)
+    return _bare(entry) if wanted is None else wanted.url or str(wanted.specifier)
 
 
 def _pip_missing(spec: EnvironmentSpec) -> Iterator[tuple[int, str, str]]:
@@ -84,7 +97,7 @@ def _pip_missing(spec: EnvironmentSpec) -> Iterator[tuple[int, str, str]]:
 def _unpinned(names: set[str]) -> Callable[[EnvironmentSpec], Iterator[tuple[int, str, str]]]:
     def check(spec: EnvironmentSpec) -> Iterator[tuple[int, str, str]]:
         for each in spec.conda + spec.pip:
-            if each.name in names and not re.search(r"[=<>~\[@ ]\s*\S", each.text):
+            if each.name in names and not each.pinned:
                 yield (
                     each.line,
                     f"{each.name} has no version",
@@ -105,10 +118,10 @@ def _mixed_channels(spec: EnvironmentSpec) -> Iterator[tuple[int, str, str]]:
 
 
 RULES = (
-    Rule("ENV001", "error", _torch_twice),
-    Rule("ENV002", "error", _same_name_twice),
-    Rule("ENV003", "warning", _pip_missing),
-    Rule("ENV004", "warning", _unpinned({"python"})),
-    Rule("ENV005", "warning", _unpinned(TORCH_NAMES)),
-    Rule("ENV006", "warning", _mixed_channels),
+    Rule("ENV001", "error", "torch comes from conda and from pip", _torch_twice),
+    Rule("ENV002", "error", "a package is asked for twice in different ways", _same_name_twice),
+    Rule("ENV003", "warning", "a pip section without pip", _pip_missing),
+    Rule("ENV004", "warning", "python has no version", _unpinned({"python"})),
+    Rule("ENV005", "warning", "torch has no version", _unpinned(TORCH_NAMES)),
+    Rule("ENV006", "warning", "defaults and conda-forge are mixed", _mixed_channels),
 )

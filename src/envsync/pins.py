@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from packaging.requirements import InvalidRequirement
+from packaging.markers import Marker
 from packaging.requirements import Requirement as Pep508
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion
 
 from envsync.model import Facts, Package
 from envsync.redact import redact
-from envsync.spec import EnvironmentSpec, Requirement
+from envsync.spec import EnvironmentSpec, Requirement, is_package_url, pep508
 
 
 @dataclass(frozen=True)
@@ -26,14 +26,19 @@ class Unmet:
     found: str
 
 
-def unmet(spec: EnvironmentSpec, facts: Facts) -> tuple[Unmet, ...]:
+def unmet(
+    spec: EnvironmentSpec, facts: Facts, markers: Mapping[str, str] | None = None
+) -> tuple[Unmet, ...]:
     """What `facts` lack of `spec`. Whose files are on top counts: pip's over conda's.
 
-    Where Python gave no answer, nothing is said about pip's packages.
+    `markers` are the node's values for PEP 508 markers, where they are known
+    (`sys_platform`, ...); the version of Python is taken from `facts`. Nothing is said about
+    a line whose marker cannot be judged, nor about pip's packages where Python gave no answer.
     """
     conda = {package.name: package for package in facts.conda}
     pip: dict[str, Package] = {canonicalize_name(each.name): each for each in facts.pip}
-    by_pip = () if facts.blind else _unmet_by_pip(spec.pip, conda, pip)
+    known = {**_python_markers(conda.get("python")), **(markers or {})}
+    by_pip = () if facts.blind else _unmet_by_pip(spec.pip, conda, pip, known)
     return (*_unmet_by_conda(spec.conda, conda, pip), *by_pip)
 
 
@@ -46,33 +51,46 @@ def _unmet_by_conda(
         if package is None:
             yield Unmet(redact(each.text), each.line, str(over) if over else "")
         elif over is not None:
-            if not _matches(each.text, over.version, None):
+            if not _matches(each, over.version, None):
                 yield Unmet(redact(each.text), each.line, str(over))
-        elif not _matches(each.text, package.version, package.build):
+        elif not _matches(each, package.version, package.build):
             yield Unmet(redact(each.text), each.line, str(package))
 
 
-def _matches(text: str, version: str, build: str | None) -> bool:
-    """Conda's own rule, through py-rattler; the channel is not looked at: a mirror may differ."""
+def _matches(requirement: Requirement, version: str, build: str | None) -> bool:
+    """Conda's own rule, through py-rattler, for version and build; `build` is None for pip's.
+
+    Not looked at: the channel and its subdir (a mirror may differ), and hashes, licences and
+    build numbers, which the facts do not hold.
+    """
+    if is_package_url(requirement.text):
+        file = re.split(r"[#?]", requirement.text)[0].rpartition("/")[2]
+        exact = f"{requirement.name}-{version}-{build or ''}"
+        stem = re.sub(r"\.(conda|tar\.bz2)$", "", file.lower())
+        return stem.startswith(exact) if build is None else stem == exact.lower()
+
     from rattler import MatchSpec, PackageRecord  # noqa: PLC0415 (0.15 s to import)
     from rattler.exceptions import InvalidVersionError  # noqa: PLC0415
     from rattler.package.build_string import BuildString  # noqa: PLC0415
 
-    wanted = MatchSpec(re.sub(r"^[^\[\s]*::", "", text))
-    if wanted.version is None and (wanted.build is None or build is None):
+    asked = MatchSpec(re.sub(r"^[^\[\s]*::", "", requirement.text))
+    fields = {"version": asked.version, "build": None if build is None else asked.build}
+    wishes = ",".join(f"{key}='{value}'" for key, value in fields.items() if value is not None)
+    if not wishes:
         return True
-    if build is None:  # pip has no builds: only the version can be judged
-        wanted = MatchSpec(f"{wanted.name.normalized} {wanted.version}")
+    wanted = MatchSpec(f"{requirement.name}[{wishes}]")
     try:
-        name = wanted.name.normalized
-        record = PackageRecord(name, version, BuildString(build or "0"), 0, "noarch")
+        record = PackageRecord(requirement.name, version, BuildString(build or "0"), 0, "noarch")
     except InvalidVersionError:
         return False
     return bool(wanted.matches(record))
 
 
 def _unmet_by_pip(
-    wanted: Iterable[Requirement], conda: dict[str, Package], pip: dict[str, Package]
+    wanted: Iterable[Requirement],
+    conda: dict[str, Package],
+    pip: dict[str, Package],
+    known: Mapping[str, str],
 ) -> Iterable[Unmet]:
     by_name: dict[str, Package] = {canonicalize_name(name): each for name, each in conda.items()}
     by_name |= pip
@@ -80,15 +98,28 @@ def _unmet_by_pip(
         if not each.name:
             continue
         package = by_name.get(canonicalize_name(each.name))
-        try:
-            requirement = Pep508(re.split(r"\s+--", each.text)[0])
-        except InvalidRequirement:  # a URL that names its package: being there is all it asks
-            requirement = Pep508(each.name)
-        # Whether a marker holds is for the node's own pip to say.
-        if requirement.marker is not None and package is None:
+        # A URL that names its package: being there is all that can be checked.
+        requirement = pep508(each.text) or Pep508(each.name)
+        if requirement.marker is not None and not _holds(requirement.marker, known):
             continue
         if package is None or not _contains(requirement, package.version):
             yield Unmet(redact(each.text), each.line, str(package) if package else "")
+
+
+def _python_markers(python: Package | None) -> Mapping[str, str]:
+    """The markers that conda's python package settles (PEP 508, "Environment Markers")."""
+    if python is None:
+        return {}
+    short = ".".join(python.version.split(".")[:2])
+    return {"python_version": short, "python_full_version": python.version}
+
+
+def _holds(marker: Marker, known: Mapping[str, str]) -> bool:
+    """Whether a marker surely holds; False also where something it asks for is not known."""
+    words = set(re.findall(r"[a-z_]+", re.sub(r"\"[^\"]*\"|'[^']*'", "", str(marker))))
+    if not words - {"and", "or", "in", "not"} <= known.keys():
+        return False
+    return marker.evaluate(dict(known))
 
 
 def _contains(requirement: Pep508, version: str) -> bool:

@@ -18,7 +18,10 @@ def decode(raw: bytes, source: str) -> str:
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
         raise InputError(
-            "it is not UTF-8 text", file=source, line=line, hint="save it as UTF-8"
+            f"it is not {'UTF-16' if utf16 else 'UTF-8'} text",
+            file=source,
+            line=0 if utf16 else line,
+            hint="save it as UTF-8",
         ) from error
 
 
@@ -39,6 +42,10 @@ def compose(text: str, source: str) -> yaml.Node | None:
         ) from error
     except yaml.MarkedYAMLError as error:
         raise _broken(error, text, source) from error
+    except (ValueError, OverflowError) as error:  # "\U00110000"
+        raise InputError(
+            "an escape in it stands for no character", file=source, hint="write the text itself"
+        ) from error
     except RecursionError as error:
         raise InputError("it is nested too deeply", file=source) from error
     if len(documents) > 1:
@@ -66,6 +73,48 @@ def _refuse_templates(text: str, source: str) -> None:
 def line_of(node: yaml.Node) -> int:
     """Where the node starts; lines count from 1."""
     return node.start_mark.line + 1
+
+
+def is_null(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.ScalarNode) and node.tag.endswith(":null")
+
+
+def text_of(node: yaml.Node, what: str, source: str) -> str:
+    """The text of a node, without blanks around it; `what` names it in messages.
+
+    Raises InputError for lists and mappings, for numbers and the like (conda would get a
+    number there, 3.1 for 3.10), and for what cannot be shown: a line end inside could
+    smuggle a second entry into the requirements file that conda writes for pip.
+    """
+    if not isinstance(node, yaml.ScalarNode) or is_null(node):
+        raise InputError(
+            f"{what} is no text",
+            file=source,
+            line=line_of(node),
+            hint="expected a word, in quotes if need be",
+        )
+    kind = node.tag.rpartition(":")[2]
+    # YAML 1.1, which PyYAML reads, takes `on` for a truth value; conda's YAML 1.2 does not.
+    if kind != "str" and (kind != "bool" or node.value.lower() in {"true", "false"}):
+        raise InputError(
+            "merges with `<<:` are not read"
+            if kind == "merge"
+            else f"{what} is a value of the kind {kind} for YAML, and no text",
+            file=source,
+            line=line_of(node),
+            hint="write out what it stands for"
+            if kind == "merge"
+            else "expected text: put it in quotes if it is meant like that",
+        )
+    text = str(node.value).strip(" \t\n")
+    if not text.replace("\t", " ").isprintable():
+        raise InputError(
+            f"{what} holds a line end or a character that cannot be shown",
+            file=source,
+            line=line_of(node),
+            hint="one entry a line, in plain characters",
+        )
+    return text
 
 
 def _broken(error: yaml.MarkedYAMLError, text: str, source: str) -> InputError:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -103,13 +106,91 @@ def test_duplicate_is_reported_with_both_lines_and_folded() -> None:
         "[::1",
         "[nonsense:1]",
         "a" * 300,
+        "a" * 64,
         "gpu.",
+        "gpu1..3",
+        "[fe80::1%$(id)]",
+        "fe80::1%e;x",
+        "10.1",
+        "300.1.1.1",
+        "10.0.0.[254-256]",
+        "u@@gpu01",
+        "-u@gpu01",
+        "u@-gpu01",
+        "$(id)@gpu01",
+        "gpu[\x1b[31m]",
     ],
 )
 def test_what_is_no_host_is_refused_with_its_line(line: str) -> None:
     error = refused(f"good\n{line}\n")
     assert error.line == 2
     assert error.hint
+
+
+@pytest.mark.parametrize("line", ["gpu[\x1b[31m]", "gpu\x1b[31m", "a\x1b b\x1b", "u\x1b@a"])
+def test_message_has_no_control_characters(line: str) -> None:
+    error = refused(line)
+    assert (error.message + error.hint).isprintable()
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["u:hunter2@gpu01", "ssh://u:hunter2@gpu01:22", "gpu01 ansible_password=hunter2"],
+)
+def test_password_is_refused_and_not_repeated(line: str) -> None:
+    error = refused(line)
+    assert "hunter2" not in str(error) + error.hint
+
+
+def test_host_files_of_other_tools_are_named() -> None:
+    assert "MPI, DeepSpeed and Ansible" in refused("node-1 slots=8").hint
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("2001:db8::7:22", "write [2001:db8::7:22] or [2001:db8::7]:22"),
+        ("1:2:3:4:5:6:7:8:22", "write [1:2:3:4:5:6:7:8]:22"),
+    ],
+)
+def test_bare_ipv6_that_may_end_in_a_port(line: str, hint: str) -> None:
+    assert refused(line).hint == hint
+
+
+@pytest.mark.parametrize("line", ["::1", "fe80::1%eth0", "2001:db8::7", "1:2:3:4:5:6:7:8"])
+def test_bare_ipv6_that_cannot(line: str) -> None:
+    assert hosts(line) == [Host(line)]
+
+
+def test_several_wrong_lines_are_counted() -> None:
+    error = refused("a;\nb\nc;\nd;\n")
+    assert (error.line, error.message) == (
+        1,
+        "'a;' is not a host name (and 2 more lines are wrong)",
+    )
+    assert "(and 1 more line is wrong)" in refused("a;\nb;\n").message
+
+
+def test_lines_count_as_in_an_editor() -> None:
+    assert refused("a\r\nb\rc\nd;").line == 4
+    assert refused("a\u2028b").line == 1
+
+
+def test_two_equal_ranges_are_one_warning() -> None:
+    inventory = parse_inventory("gpu[1-1000]\ngpu[1-1000]\n", source="h")
+    assert [str(each) for each in inventory.warnings] == [
+        "h:2: gpu1 and 999 more are named twice; the first time in line 1"
+    ]
+
+
+def test_padding_of_a_range_is_explained() -> None:
+    assert "[008-120]" in refused("gpu[08-120]").hint
+
+
+def test_the_limit_holds_for_the_last_host_too() -> None:
+    assert len(hosts("a[1-65535]\nb\n")) == 65536
+    assert refused("a[1-65536]\nb\n").line == 2
+    assert refused("a[1-65536]\nb\nc\n").message.endswith("more than 65536")
 
 
 def test_huge_range_is_refused_before_it_is_unfolded() -> None:
@@ -136,6 +217,16 @@ def test_missing_file_and_odd_bytes(tmp_path: Path) -> None:
         read_inventory(str(tmp_path / "bin"), io.StringIO())
     with pytest.raises(InputError, match="cannot be read"):
         read_inventory(str(tmp_path), io.StringIO())
+
+
+def test_name_with_a_zero_byte_is_a_sentence() -> None:
+    with pytest.raises(InputError, match="no file name"):
+        read_inventory("a\0b", None)
+
+
+def test_standard_input_that_is_no_text_is_a_sentence() -> None:
+    with pytest.raises(InputError, match="cannot be read as text"):
+        read_inventory("-", io.TextIOWrapper(io.BytesIO(b"\xff"), encoding="utf-8"))
 
 
 def test_closed_standard_input_is_a_sentence() -> None:
@@ -166,6 +257,17 @@ def test_short_names_that_do_not(word: str, said: str) -> None:
         resolve(CLUSTER, word)
 
 
+def test_short_name_counts_as_a_near_match() -> None:
+    with pytest.raises(InputError) as caught:
+        resolve([Host("node1.cluster.local"), Host("login.cluster.local")], "noed1")
+    assert caught.value.hint == "did you mean node1?"
+
+
+def test_first_number_of_an_address_is_no_short_name() -> None:
+    with pytest.raises(InputError, match="not a host"):
+        resolve([Host("10.0.0.7")], "10")
+
+
 def test_near_match_is_suggested() -> None:
     with pytest.raises(InputError) as caught:
         resolve([Host("gpu01"), Host("cpu99")], "gpu1")
@@ -185,6 +287,34 @@ def test_names_fold() -> None:
     assert fold_names(["r1n1", "r1n2", "r2n1", "r2n2"]) == "r[1-2]n[1-2]"
 
 
+def test_names_that_clustershell_cannot_fold_stand_as_they_are() -> None:
+    long = "n" + "9" * 101
+    assert fold_names([long, "n1"]) == f"{long},n1"
+
+
+BROKEN_SETTINGS = """
+from envsync.errors import InputError
+from envsync.inventory import fold_names, parse_inventory
+assert fold_names(["n1", "n2"]) == "n1,n2"
+try:
+    parse_inventory("n[1-2]", source="h")
+except InputError as error:
+    print(error)
+"""
+
+
+def test_broken_settings_of_clustershell_are_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "defaults.conf").write_text("[nodeset]\nfold_axis: nonsense\n")
+    done = subprocess.run(
+        [sys.executable, "-c", BROKEN_SETTINGS],
+        env={**os.environ, "CLUSTERSHELL_CFGDIR": str(tmp_path), "PYTHONPATH": ":".join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("h:1: n[1-2] cannot be unfolded: ClusterShell and its defaults")
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.text(alphabet=st.sampled_from("ag0129[]-:,@/.#!&^ \n\t;$*"), max_size=30) | st.text())
 def test_any_text_is_an_inventory_or_a_clear_error(text: str) -> None:
@@ -193,5 +323,9 @@ def test_any_text_is_an_inventory_or_a_clear_error(text: str) -> None:
     except InputError as error:
         assert error.message  # noqa: PT017 (either outcome is right)
     else:
-        assert inventory.hosts
+        for host in inventory.hosts[:20]:
+            assert resolve(inventory.hosts, str(host)) == host
+            assert hosts(str(host)) == [host]
+            assert not set(str(host)) & set(" ;$&|`*!#/\t\n")
+            assert not str(host).startswith("-")
         fold_names(display_names(inventory.hosts).values())

@@ -30,7 +30,9 @@ def lacking(conda: str = "python", pip: str = "", facts: Facts = FACTS) -> tuple
 @pytest.mark.parametrize(
     "text",
     ["numpy", "numpy=1.26", "numpy>=1.20,<2", "numpy==1.26.4", "numpy 1.26.4 py311h_0",
-     "conda-forge::numpy=1.26", "numpy[build=py311*]", "python=3.11", "typing_extensions"],
+     "conda-forge::numpy=1.26", "numpy[build=py311*]", "numpy[version=1.26.*,license=BSD]",
+     "numpy[md5=d41d8cd98f00b204e9800998ecf8427e]", "conda-forge/noarch::numpy",
+     "https://h.test/linux-64/numpy-1.26.4-py311h_0.conda", "python=3.11", "typing_extensions"],
 )  # fmt: skip
 def test_conda_requirements_that_are_met(text: str) -> None:
     assert lacking(text) == ()
@@ -42,6 +44,7 @@ def test_conda_requirements_that_are_met(text: str) -> None:
         ("numpy=1.25", "1.26.4 py311h_0"),
         ("numpy==1.26", "1.26.4 py311h_0"),
         ("numpy[build=*cuda*]", "1.26.4 py311h_0"),
+        ("https://h.test/linux-64/numpy-1.25.0-py311h_0.conda", "1.26.4 py311h_0"),
         ("scipy", ""),
     ],
 )
@@ -72,3 +75,25 @@ def test_pip_over_conda_is_what_counts() -> None:
     assert lacking("numpy=1.26", facts=over) == (Unmet("numpy=1.26", 3, "2.1.0 (pip)"),)
     assert lacking("numpy", facts=over) == ()
     assert lacking("numpy>=2", facts=over) == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['einops==0.7 ; python_version < "3.10"', 'einops==0.7 ; sys_platform == "linux"',
+     'einops==0.7 ; extra == "x"', 'rotary ; python_full_version < "3.11.9"'],
+)  # fmt: skip
+def test_marker_that_does_not_hold_or_cannot_be_judged_asks_for_nothing(text: str) -> None:
+    assert lacking(pip=text) == ()
+
+
+def test_marker_that_holds_is_judged() -> None:
+    text = 'einops==0.7 ; python_version >= "3.11"'
+    assert lacking(pip=text) == (Unmet(text, 5, "0.8.0 (pip)"),)
+
+
+def test_known_markers_of_the_node_are_judged() -> None:
+    text = 'einops==0.7 ; sys_platform == "linux"'
+    file = f"name: x\ndependencies:\n  - pip:\n    - '{text}'\n"
+    spec = parse_environment(file.encode(), "f")
+    assert unmet(spec, FACTS, {"sys_platform": "linux"}) == (Unmet(text, 4, "0.8.0 (pip)"),)
+    assert unmet(spec, FACTS, {"sys_platform": "darwin"}) == ()

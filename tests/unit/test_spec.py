@@ -123,6 +123,54 @@ def test_given_name_replaces_the_files_own() -> None:
         (with_pip("--target /x"), 5, "may not stand"),
         (b"name: x\ndependencies:\n  - caf\xe9\n", 3, "UTF-8"),
         ("name: x\ndependencies: [py\x07]\n", 2, "may not stand in YAML"),
+        ('name: "\\U00110000"\n', 0, "stands for no character"),
+        ('name: x\ndependencies: ["\\ud800"]\n', 2, "cannot be shown"),
+        ('name: x\n"\\e[31mred": 1\ndependencies: [python]\n', 2, "cannot be shown"),
+        ("a: &a {name: x}\n<<: *a\ndependencies: [python]\n", 2, "merges"),
+        ("name: 3.10\ndependencies: [python]\n", 1, "kind float"),
+        ("name: true\ndependencies: [python]\n", 1, "kind bool"),
+        ("name: !!python/name:os.system x\ndependencies: [python]\n", 1, "kind"),
+        ("name: x\nchannels: [3]\ndependencies: [python]\n", 2, "kind int"),
+        ("name: x\nchannels: [./mine]\ndependencies: [python]\n", 2, "no channel"),
+        ("name: x\nchannels: [-x]\ndependencies: [python]\n", 2, "no channel"),
+        ("name: x\ndependencies: [python]\nvariables: {A: [1]}\n", 3, "no text"),
+        ("name: x\ndependencies: [python]\nvariables: {A: null}\n", 3, "no text"),
+        ('name: x\ndependencies: [python]\nvariables: {A: "\\0"}\n', 3, "no variable can"),
+        ("name: x\ndependencies:\n  - pip:\n", 3, "no package"),
+        ("name: x\ndependencies:\n  - pip: [--pre]\n", 3, "no package"),
+        (with_dependency("{}"), 4, "no text"),
+        (with_dependency("3.10"), 4, "kind float"),
+        (with_dependency("-x"), 4, "does not begin"),
+        (with_dependency('"numpy\\nscipy"'), 4, "line end"),
+        (with_dependency("local-1.0-0.conda"), 4, "file of this machine"),
+        (with_dependency(r"C:\pkgs\local-1.0-0.tar.bz2"), 4, "file of this machine"),
+        (with_dependency("file:///pkgs/local-1.0-0.conda"), 4, "file of this machine"),
+        (with_pip("3.1"), 5, "kind float"),
+        (with_pip('"--pre\\n-r /etc/passwd"'), 5, "line end"),
+        (with_pip('"git+https://h.test/x\\n-e ."'), 5, "line end"),
+        (with_pip("--pre -r other.txt"), 5, "file of this machine"),
+        (with_pip("-i https://h.test -e ."), 5, "file of this machine"),
+        (with_pip("--index-url"), 5, "wants a value"),
+        (with_pip("--index-url --pre"), 5, "wants a value"),
+        (with_pip("einops==0.8 --index-url https://h.test"), 5, "may not follow"),
+        (with_pip("-f ./wheels"), 5, "file of this machine"),
+        (with_pip("--find-links=wheels"), 5, "file of this machine"),
+        (with_pip("-i 'https://h.test"), 5, "pip does not understand"),
+        (with_pip("-e git+https://h.test/x#egg=x"), 5, "editable"),
+        (with_pip("-rother.txt"), 5, "file of this machine"),
+        (with_pip("--requirement=other.txt"), 5, "file of this machine"),
+        (with_pip("/shared/x-1-py3-none-any.whl"), 5, "file of this machine"),
+        (with_pip("wheels/x-1-py3-none-any.whl"), 5, "file of this machine"),
+        (with_pip("x-1-py3-none-any.whl"), 5, "file of this machine"),
+        (with_pip("x-1.tar.gz"), 5, "file of this machine"),
+        (with_pip("src/x"), 5, "file of this machine"),
+        (with_pip("x @ ./x"), 5, "file of this machine"),
+        (with_pip("x @ x-1.zip"), 5, "file of this machine"),
+        (with_pip("x @ file:///x"), 5, "file of this machine"),
+        (with_pip("file:///x"), 5, "file of this machine"),
+        (with_pip("git+file:///x"), 5, "file of this machine"),
+        (with_pip("C:\\src\\x"), 5, "file of this machine"),
+        (with_pip("~/x"), 5, "file of this machine"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(text: str | bytes, line: int, said: str) -> None:
@@ -133,6 +181,9 @@ def test_what_is_wrong_is_said_with_its_line(text: str | bytes, line: int, said:
 
 def test_hint_shows_the_right_form() -> None:
     assert "numpy==1.26" in refused(with_pip("numpy=1.26")).hint
+    assert "numpy==1.26" in refused(with_pip("numpy=1.26=py311_0")).hint
+    assert 'x[a]==1; os_name=="posix"' in refused(with_pip('x[a]=1; os_name=="posix"')).hint
+    assert refused(with_pip("-e git+https://h.test/x")).hint.endswith(": git+https://h.test/x")
     assert "- python=3.10" in refused(with_dependency("python: 3.10")).hint
 
 
@@ -144,6 +195,54 @@ def test_notices() -> None:
     assert said[0].startswith("environment.yml:2: `name:` stands twice")
     assert "`prefix:` is ignored" in said[1]
     assert "did you mean `channels:`" in said[2]
+
+
+def test_keys_that_stand_twice_are_noticed_at_every_level() -> None:
+    text = "name: x\ndependencies:\n  - pip: [a]\n    pip: [b]\nvariables:\n  A: 1\n  A: 2\n"
+    spec = read(text)
+    assert [each.text for each in spec.pip] == ["b"]
+    assert spec.variables == (("A", "2"),)
+    assert [notice.line for notice in spec.notices] == [4, 7]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a==1", 'b[x]>=1; python_version<"3.12"', "a @ https://h.test/a-1-py3-none-any.whl",
+     "git+ssh://git@h.test/x.git", "HTTPS://h.test/a-1.tar.gz", "a==1 --hash=sha256:00",
+     "-i https://h.test --trusted-host h.test", "-ihttps://h.test", "--extra-index-url=https://h",
+     "--no-binary :all:", "--find-links /shared/wheels", "--pre", "a===1"],
+)  # fmt: skip
+def test_forms_that_pip_takes(text: str) -> None:
+    assert read(with_pip(f"'{text}'")).pip[0].text == text
+
+
+@pytest.mark.parametrize(
+    ("conda", "pinned"),
+    [("python", False), ("python=*", False), ("conda-forge::python", False),
+     ("https://h.test/c::python", False), ("python=3.11", True), ("python 3.11", True),
+     ("python[build=*cpython]", True), ("https://h.test/linux-64/python-3.11.9-0.conda", True)],
+)  # fmt: skip
+def test_what_pins_a_conda_package(conda: str, pinned: bool) -> None:  # noqa: FBT001 (a table)
+    assert read(with_dependency(f'"{conda}"')).conda[1].pinned is pinned
+
+
+@pytest.mark.parametrize(
+    ("pip", "pinned"),
+    [("torch", False), ("torch[extra]", False), ('torch ; python_version > "3"', False),
+     ("torch>=2", True), ("torch @ https://h.test/t.whl", True)],
+)  # fmt: skip
+def test_what_pins_a_pip_package(pip: str, pinned: bool) -> None:  # noqa: FBT001 (a table)
+    assert read(with_pip(f"'{pip}'")).pip[0].pinned is pinned
+
+
+def test_value_of_a_variable_is_in_no_message() -> None:
+    error = refused('name: x\ndependencies: [python]\nvariables: {A: "hunter2\\0"}\n')
+    assert "hunter2" not in str(error) + error.hint
+
+
+def test_file_name_with_a_zero_byte_is_a_sentence() -> None:
+    with pytest.raises(InputError, match="no file name"):
+        read_environment(Path("a\0b"))
 
 
 def test_secret_of_a_url_is_in_no_message() -> None:
@@ -170,7 +269,9 @@ def test_missing_file_names_its_neighbours(tmp_path: Path) -> None:
 
 YAML_BITS = st.sampled_from(
     ["name:", " x", "\n", "dependencies:", "  - ", "python", "=", "3.11", "pip:", "[", "]", "{",
-     "}", "&a ", "*a", "!!python/object:os.system ", "---\n", "\t", "'", '"', "{{", "%", "|", ">"]
+     "}", "&a ", "*a", "!!python/object:os.system ", '"\\ud800"',
+     "<<: ", "- pip:\n    - ", "-r x", "file:", "'--pre'", "variables:",
+     "---\n", "\t", "'", '"', "{{", "%", "|", ">"]
 )  # fmt: skip
 
 
@@ -182,7 +283,10 @@ def test_any_text_is_a_spec_or_a_clear_error(text: str) -> None:
     except InputError as error:
         assert error.message  # noqa: PT017 (either outcome is right)
     else:
-        assert spec.conda
+        assert spec.conda or spec.pip
+        for each in (*spec.conda, *spec.pip):
+            assert each.text.isprintable()
+            assert each.line
 
 
 @settings(max_examples=100, deadline=None)
