@@ -7,6 +7,7 @@ program's contract with scripts; they stand here and nowhere else.
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Protocol
 
 
 class ExitCode(IntEnum):
@@ -78,3 +79,9 @@ class LinkLostError(HostError):
 
 class CommandTimeoutError(HostError):
     """A remote command ran past its time limit and was ended on the far side."""
+
+
+class Wrong(Protocol):
+    """Makes the error for the line of a file that is being read."""
+
+    def __call__(self, message: str, hint: str = "") -> InputError: ...

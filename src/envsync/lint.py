@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from envsync.spec import EnvironmentSpec, Requirement, pep508
+from envsync.requirement import Requirement, pep508
+from envsync.spec import EnvironmentSpec
 
 TORCH_NAMES = {"torch", "pytorch", "pytorch-gpu", "pytorch-cpu"}
 

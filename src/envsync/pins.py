@@ -13,7 +13,8 @@ from packaging.version import InvalidVersion
 
 from envsync.model import Facts, Package
 from envsync.redact import redact
-from envsync.spec import EnvironmentSpec, Requirement, is_package_url, pep508
+from envsync.requirement import Requirement, is_package_url, pep508
+from envsync.spec import EnvironmentSpec
 
 
 @dataclass(frozen=True)

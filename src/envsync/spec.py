@@ -4,53 +4,24 @@ from __future__ import annotations
 
 import difflib
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-from packaging.requirements import InvalidRequirement
-from packaging.requirements import Requirement as Pep508
-from packaging.utils import (
-    InvalidSdistFilename,
-    InvalidWheelFilename,
-    canonicalize_name,
-    parse_wheel_filename,
-)
 
 from envsync.errors import InputError
 from envsync.model import Notice
+from envsync.pipsection import read_entry
 from envsync.redact import redact
+from envsync.requirement import Requirement, is_package_url, is_path, is_remote
 from envsync.yamlfile import compose, decode, is_null, line_of, text_of
 
 KEYS = ("name", "channels", "dependencies", "variables", "prefix", "platforms", "category")
 """Top-level keys that conda or conda-lock know."""
 
-PIP_SWITCHES = frozenset({"--no-index", "--pre", "--prefer-binary"})
-PIP_OPTIONS = PIP_SWITCHES | {
-    "-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--trusted-host",
-    "--no-binary", "--only-binary",
-}  # fmt: skip
-"""What a requirements file may set (pip docs, "Requirements File Format") and we pass on."""
-
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_REMOTE = re.compile(r"(?i)(?!(?:\w+\+)?file:)[a-z][a-z0-9+.-]*://")
-_LOCAL = re.compile(r"(?i)[./~\\]|(?:\w+\+)?file:|[a-z]:[\\/]")
-"""How paths begin; on Windows as well, where many of these files are written."""
-
-
-@dataclass(frozen=True)
-class Requirement:
-    """One entry of `dependencies` or of its pip section."""
-
-    text: str
-    name: str
-    """Lower case; canonical for pip. Empty for a pip option or a URL that names no package."""
-    line: int
-    pinned: bool = False
-    """It asks for a version, a build, or one very file."""
 
 
 @dataclass(frozen=True)
@@ -202,7 +173,7 @@ class _Reader:
 
         text = self._text(node, "a dependency")
         archive = re.search(r"\.(conda|tar\.bz2)$", text)
-        if _LOCAL.match(text) or (archive and not _REMOTE.match(text)):
+        if is_path(text) or (archive and not is_remote(text)):
             raise self._wrong(
                 f"{text} is a file of this machine, which the nodes do not have",
                 node,
@@ -239,71 +210,16 @@ class _Reader:
             if word in sections:
                 self._twice(word, key)
             entries = self._list({"pip": value}, "pip")
-            sections[word] = [self._pip_requirement(entry) for entry in entries]
+            sections[word] = [self._pip_entry(entry) for entry in entries]
         if not sections:
             raise self._wrong("a dependency is no text", node, "expected for example python=3.11")
         return sections["pip"]
 
-    def _pip_requirement(self, node: yaml.Node) -> Requirement:
-        text = re.sub(r"(^|\s)#.*$", "", self._text(node, "a pip requirement")).strip()
-        if text.startswith("-"):
-            return self._pip_option(text, node)
-        bare, *options = re.split(r"\s+(?=--)", text)
-        if odd := [each for each in options if not each.startswith("--hash=")]:
-            raise self._wrong(f"{odd[0]} may not follow a requirement", node, "--hash=... may")
-        if _is_local(bare):
-            raise self._elsewhere(text, node)
-        if _REMOTE.match(bare):
-            return Requirement(text, _name_in_url(bare), line_of(node), pinned=True)
-        try:
-            wanted = Pep508(bare)
-        except InvalidRequirement as error:
-            raise self._wrong(
-                f"pip does not understand {text!r}", node, _right_form(bare)
-            ) from error
-        pinned = bool(wanted.specifier or wanted.url)
-        return Requirement(text, canonicalize_name(wanted.name), line_of(node), pinned)
+    def _pip_entry(self, node: yaml.Node) -> Requirement:
+        def wrong(message: str, hint: str = "") -> InputError:
+            return self._wrong(message, node, hint)
 
-    def _pip_option(self, text: str, node: yaml.Node) -> Requirement:
-        """One line of options, split as pip itself splits it: into shell words."""
-        try:
-            words = iter(shlex.split(text))
-        except ValueError as error:  # a quote that does not end
-            raise self._wrong(f"pip does not understand {text!r}", node, str(error)) from error
-        for word in words:
-            option, equals, value = word.partition("=")
-            if re.match(r"-[a-z].", word):  # -ihttps://...
-                option, equals, value = word[:2], "=", word[2:]
-            if option in {"-r", "-c", "-e", "--requirement", "--constraint", "--editable"}:
-                raise self._elsewhere(text, node)
-            if option not in PIP_OPTIONS:
-                raise self._wrong(
-                    f"{option} may not stand in a pip section",
-                    node,
-                    f"allowed are {', '.join(sorted(PIP_OPTIONS))}",
-                )
-            if option in PIP_SWITCHES:
-                continue
-            value = value if equals else next(words, "")
-            if not value or value.startswith("-"):
-                raise self._wrong(f"{option} wants a value", node, "write it behind the option")
-            if option in {"-f", "--find-links"} and not re.match(r"(?i)/|[a-z][a-z+]+:", value):
-                raise self._elsewhere(text, node)
-        return Requirement(text, "", line_of(node))
-
-    def _elsewhere(self, text: str, node: yaml.Node) -> InputError:
-        editable = re.match(r"(?:-e|--editable)[\s=]*(\S+)", text)
-        if editable and _REMOTE.match(editable[1]):
-            return self._wrong(
-                f"{text} is editable, and a node has no folder to edit it in",
-                node,
-                f"leave out the option: {editable[1]}",
-            )
-        return self._wrong(
-            f"{text} refers to a file of this machine, which the nodes do not have",
-            node,
-            "put what it says into the pip section itself",
-        )
+        return read_entry(self._text(node, "a pip requirement"), line_of(node), wrong)
 
     def _variables(self, node: yaml.Node | None) -> Mapping[str, str]:
         if node is None or is_null(node):
@@ -338,49 +254,3 @@ class _Reader:
                 f"the value of {name} holds a character that no variable can hold", node, "drop it"
             )
         return value
-
-
-def is_package_url(text: str) -> bool:
-    """Whether a conda dependency is the address of one package file."""
-    return bool(_REMOTE.match(text)) and "::" not in text
-
-
-def pep508(text: str) -> Pep508 | None:
-    """The requirement in a line of a pip section; None for options and for bare URLs."""
-    try:
-        return Pep508(re.split(r"\s+--", text)[0])
-    except InvalidRequirement:
-        return None
-
-
-def _is_local(text: str) -> bool:
-    """Whether pip would look for a file: no node can be trusted to have it."""
-    target, *named = reversed(re.split(r"\s*@\s*", text.partition(";")[0].strip(), maxsplit=1))
-    if _REMOTE.match(text) or _REMOTE.match(target):
-        return False
-    return bool(
-        named
-        or _LOCAL.match(target)
-        or "/" in target
-        or re.search(r"(?i)\.(whl|zip|tgz|tar\.(gz|bz2|xz))$", target)
-    )
-
-
-def _right_form(text: str) -> str:
-    """For what is conda's way to ask for a version: how pip wants it."""
-    single = re.fullmatch(
-        r"([A-Za-z0-9._-]+(?:\[[^\]]*\])?)\s*=\s*([^=<>~!\s;]+)(?:=[^=\s;]+)?\s*(;.*)?", text
-    )
-    if single is None:
-        return "expected for example transformers==4.44.2"
-    return f"pip writes it with two signs: {single[1]}=={single[2]}{single[3] or ''}"
-
-
-def _name_in_url(text: str) -> str:
-    """The package that a URL requirement names, if it does: `#egg=` or a wheel's file name."""
-    if egg := re.search(r"#(?:.*&)?egg=([A-Za-z0-9._-]+)", text):
-        return canonicalize_name(egg[1])
-    try:
-        return parse_wheel_filename(re.split(r"[#?]", text)[0].rpartition("/")[2])[0]
-    except (InvalidWheelFilename, InvalidSdistFilename):
-        return ""

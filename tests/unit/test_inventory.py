@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envsync.errors import InputError
-from envsync.inventory import display_names, fold_names, parse_inventory, read_inventory, resolve
+from envsync.hostnames import display_names, fold_names, resolve
+from envsync.inventory import parse_inventory, read_inventory
 from envsync.model import Host
 
 
@@ -294,7 +295,8 @@ def test_names_that_clustershell_cannot_fold_stand_as_they_are() -> None:
 
 BROKEN_SETTINGS = """
 from envsync.errors import InputError
-from envsync.inventory import fold_names, parse_inventory
+from envsync.hostnames import fold_names
+from envsync.inventory import parse_inventory
 assert fold_names(["n1", "n2"]) == "n1,n2"
 try:
     parse_inventory("n[1-2]", source="h")

@@ -11,7 +11,7 @@ from typing import Self
 from envsync.cli.options import Connecting, Launcher
 from envsync.errors import InputError
 from envsync.events import Event
-from envsync.inventory import display_names, fold_names
+from envsync.hostnames import display_names, fold_names
 from envsync.model import Host
 from envsync.ports import Transport
 from envsync.render.console import console

@@ -8,7 +8,7 @@ from envsync.cli.options import Connecting
 from envsync.cli.session import Session
 from envsync.cli.target import find_target
 from envsync.errors import ExitCode, InputError
-from envsync.inventory import resolve
+from envsync.hostnames import resolve
 from envsync.render import envelope, screens
 from envsync.verify import judge, look_at_all
 
