@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from envsync import scripts
@@ -19,6 +19,19 @@ SUBDIRS = {
     ("Darwin", "x86_64"): "osx-64",
 }
 """uname -s and -m to conda's platform folder (conda docs, "Repository and channel structure")."""
+
+
+def markers(subdir: str) -> Mapping[str, str]:
+    """What a platform settles of PEP 508's environment markers; nothing for an unknown one."""
+    for (system, machine), name in SUBDIRS.items():
+        if name == subdir:
+            return {
+                "sys_platform": system.lower(),
+                "platform_system": system,
+                "platform_machine": machine,
+                "os_name": "posix",
+            }
+    return {}
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ class Step:
     action: Action
     slot: Slot
     conda: Conda
+    subdir: str
     expected: str
     """Where the link points now; empty: there is none. Checked again when it is moved."""
 
@@ -105,7 +106,9 @@ def _decide(host: Host, seen: Observation, name: str, generation: str) -> Step |
         action, chosen = Action.BUILD, generation
         if generation in seen.changed:
             chosen = repair(generation, seen.changed)
-    return Step(host, action, Slot(seen.envs_dir, name, chosen), seen.conda, seen.link or "")
+    return Step(
+        host, action, Slot(seen.envs_dir, name, chosen), seen.conda, seen.subdir, seen.link or ""
+    )
 
 
 def _unable(host: Host, seen: Observation) -> Refusal:

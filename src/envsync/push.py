@@ -10,6 +10,7 @@ from envsync.errors import HostError
 from envsync.events import Ended, EventSink, Failed, Outcome, Phase
 from envsync.generations import generation_id
 from envsync.model import Facts, Host
+from envsync.observation import markers
 from envsync.pins import Unmet, unmet
 from envsync.plan import Action, Plan, Step, make_plan
 from envsync.runner import Fleet, Node
@@ -89,7 +90,7 @@ def prepare(node: Node, step: Step, spec: EnvironmentSpec, options: PushOptions)
             output=done.log,
         )
     # Some conda versions exit 0 although pip failed: the prefix decides, not the exit code.
-    if lacking := unmet(spec, facts):
+    if lacking := unmet(spec, facts, markers(step.subdir)):
         node.run(Phase.BUILD, slot.discard())
         raise _incomplete(spec, lacking, done.log)
     node.must(Phase.SEAL, slot.seal(f"envsync {__version__}"))

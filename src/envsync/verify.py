@@ -10,6 +10,7 @@ from envsync.errors import HostError
 from envsync.events import Ended, EventSink, Outcome
 from envsync.generations import Slot, contents
 from envsync.model import Facts, Host
+from envsync.observation import markers
 from envsync.pins import unmet
 from envsync.runner import Fleet, Node
 from envsync.spec import EnvironmentSpec
@@ -23,6 +24,8 @@ class Seen:
 
     facts: Facts
     generation: str | None
+    subdir: str = ""
+    """The node's platform, for requirements that depend on it."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ def look(node: Node, name: str) -> Seen:
             hint="`envsync push` makes it",
         )
     facts = node.probe(Slot(there.envs_dir, name, "").link)
-    return Seen(facts, there.current(name))
+    return Seen(facts, there.current(name), there.subdir)
 
 
 def judge(
@@ -127,7 +130,7 @@ def _pins(host: Host, seen: Seen, spec: EnvironmentSpec | None) -> list[Finding]
             f" {lack.found or 'nothing of that name'}",
             REPAIR,
         )
-        for lack in unmet(spec, seen.facts)
+        for lack in unmet(spec, seen.facts, markers(seen.subdir))
     ]
 
 

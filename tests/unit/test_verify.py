@@ -30,6 +30,22 @@ def test_odd_one_out_is_named_once_for_each_reason() -> None:
     assert judged(Seen(facts, "abc")) == [("n2", "unmet"), ("n2", "differs")]
 
 
+def test_requirement_for_another_platform_is_not_missed() -> None:
+    text = b"""name: x
+dependencies:
+  - numpy
+  - pip:
+    - bits==1.0 ; platform_machine == "x86_64"
+    - metal==2.0 ; sys_platform == "darwin"
+"""
+    seen = {HOSTS[0]: Seen(GOOD, "abc", "linux-64"), HOSTS[1]: Seen(GOOD, "abc", "osx-arm64")}
+    findings = judge(seen, parse_environment(text, "env.yml"), "abc").findings
+    assert [(each.host.name, each.message.split()[3][:5]) for each in findings] == [
+        ("n0", "bits="),
+        ("n1", "metal"),
+    ]
+
+
 def test_another_driver_is_no_drift() -> None:
     facts = replace(GOOD, runtime=(("python", "3.11"), ("driver", "535")))
     assert judged(Seen(facts, "abc")) == []
