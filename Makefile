@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-long check format help-text pictures clean
+.PHONY: demo test test-long bench check format help-text pictures clean
 .DEFAULT_GOAL := test
 
 $(VENV)/.demo: pyproject.toml
@@ -26,6 +26,11 @@ test: $(VENV)/.test  ## Unit tests, then real sshd and real conda
 test-long: $(VENV)/.test  ## What takes minutes: kill -9 at twenty moments of a push
 	$(BIN)/python tests/need.py
 	$(BIN)/pytest tests/long --timeout 1200
+
+bench: $(VENV)/.test  ## What is promised of speed, as ratios against peers of the same run
+	$(BIN)/python benchmarks/noop_push.py
+	$(BIN)/python benchmarks/lock_install.py
+	$(BIN)/python benchmarks/rollback.py
 
 check: $(VENV)/.test  ## Lint, types, layers, shell scripts
 	$(BIN)/ruff check

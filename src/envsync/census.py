@@ -32,6 +32,8 @@ class Process:
     generation: str
     """Empty: it came by the environment's link, and nothing tells to which generation."""
     command: str
+    by_link: bool = False
+    """It looks for files behind the link: after a switch it would get those of another one."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +46,24 @@ class Census:
 
 def census(envs_dir: str, name: str) -> Command:
     """The command whose answer `parse` reads."""
-    return Command(scripts.load("census.sh"), (envs_dir, name), timeout=LIMIT)
+    script = scripts.load("processes.sh") + scripts.load("census.sh")
+    return Command(script, (envs_dir, name), timeout=LIMIT)
+
+
+def processes(envs_dir: str, name: str) -> Command:
+    """As `census`, but just who runs there; generations are not counted."""
+    script = scripts.load("processes.sh") + 'processes "$1" "$2"'
+    return Command(script, (envs_dir, name), timeout=LIMIT)
 
 
 def remove(envs_dir: str, name: str, generations: tuple[str, ...]) -> Command:
     """Removes generations; answers the KiB won."""
     return Command(scripts.load("remove.sh"), (envs_dir, name, *generations), timeout=LIMIT * 4)
+
+
+def clean(envs_dir: str, argv: tuple[str, ...]) -> Command:
+    """Runs `argv`, which cleans a package cache; answers the KiB won."""
+    return Command(scripts.load("clean.sh"), (envs_dir, *argv), timeout=LIMIT * 4)
 
 
 def parse(done: Completed) -> Census:
@@ -68,9 +82,15 @@ def parse(done: Completed) -> Census:
             for row in rows
             if row[0] == "generation"
         ),
-        tuple(
-            Process(int(row[1]), row[2], row[3], row[4].strip())
-            for row in rows
-            if row[0] == "process"
-        ),
+        read_processes(done),
+    )
+
+
+def read_processes(done: Completed) -> tuple[Process, ...]:
+    """The processes in an answer to `census` or to `processes`."""
+    rows = (line.split("\t") for line in done.text.splitlines())
+    return tuple(
+        Process(int(row[1]), row[2], row[3].removeprefix("-"), row[5].strip(), row[4] == "by link")
+        for row in rows
+        if row[0] == "process"
     )

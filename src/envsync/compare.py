@@ -8,15 +8,12 @@ from dataclasses import dataclass, replace
 
 from packaging.utils import canonicalize_name
 
-from envsync.model import Facts, Package
+from envsync.model import UNKNOWN, Facts, Package
 
 RUNTIME = "torch and CUDA"
 
 ABSENT = "-"
 """What a table shows where a node lacks something."""
-
-UNKNOWN = "?"
-"""What it shows where a node could not say; that is no difference in itself."""
 
 MAY_DIFFER = frozenset({"driver", "GPUs"})
 """Facts of the machine, not of the environment: shown when they differ, but no failure."""
@@ -125,7 +122,7 @@ def _installed(facts: Facts) -> Mapping[str, _Installed]:
 def _texts(found: Sequence[_Installed | None]) -> tuple[str, ...]:
     """Version and build; the file's hash as well where nothing else tells two nodes apart."""
     packages = [each.package if each else None for each in found]
-    texts = tuple(str(package) if package else ABSENT for package in packages)
+    texts = tuple(_text(package) for package in packages)
     digests = {package.digest for package in packages if package}
     comparable = len({len(digest) for digest in digests}) == 1
     if len(set(texts)) == 1 and len(digests) > 1 and comparable:
@@ -133,3 +130,9 @@ def _texts(found: Sequence[_Installed | None]) -> tuple[str, ...]:
             f"{text} #{each.digest[:8]}" for text, each in zip(texts, packages, strict=True) if each
         )
     return texts
+
+
+def _text(package: Package | None) -> str:
+    if package is None:
+        return ABSENT
+    return UNKNOWN if package.version == UNKNOWN else str(package)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from envsync.census import Process
 from envsync.model import Facts, Host
 from envsync.observation import Observation
 
@@ -19,6 +20,8 @@ class Phase(StrEnum):
 
     CONNECT = "connecting"
     OBSERVE = "looking"
+    HOLD = "taking"
+    SOLVE = "solving"
     UPLOAD = "uploading"
     BUILD = "building"
     PROBE = "probing"
@@ -34,6 +37,9 @@ class Outcome(StrEnum):
     IN_SYNC = "in sync"
     INSTALLED = "installed"
     SWITCHED = "switched"
+    PREPARED = "prepared, not switched"
+    SOLVED = "solved"
+    WOULD_SOLVE = "would solve and install"
     WOULD_INSTALL = "would install"
     WOULD_SWITCH = "would switch"
     PROBED = "ok"
@@ -63,6 +69,27 @@ class Observed(Event):
 @dataclass(frozen=True)
 class Probed(Event):
     facts: Facts
+
+
+@dataclass(frozen=True)
+class Noted(Event):
+    """Something about this host that its user should know; it goes on."""
+
+    message: str
+
+
+@dataclass(frozen=True)
+class Shared(Event):
+    """This host's environments are those of `owner`: one file system, so one build for both."""
+
+    owner: Host
+
+
+@dataclass(frozen=True)
+class Busy(Event):
+    """Processes that would get another generation's files if the environment was switched."""
+
+    processes: tuple[Process, ...]
 
 
 @dataclass(frozen=True)

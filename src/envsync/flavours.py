@@ -36,3 +36,16 @@ class Conda:
                 "--prefix", prefix, "--file", file,
             )  # fmt: skip
         return (self.exe, "env", "create", "--prefix", prefix, "--file", file)
+
+    def install(self, prefix: str, explicit: str) -> tuple[str, ...]:
+        """The argv that makes an environment at `prefix` of just what the explicit list has."""
+        if self.flavour == "micromamba":
+            return self.create(prefix, explicit)
+        # Else `create_default_packages` of a .condarc would come on top.
+        plain = ("--no-default-packages",) if self.flavour == "conda" else ()
+        return (self.exe, "create", "--yes", *plain, "--prefix", prefix, "--file", explicit)
+
+    def clean(self) -> tuple[str, ...]:
+        """The argv that drops packages from the cache which no environment uses."""
+        root = ("--root-prefix", self.root_prefix) if self.flavour == "micromamba" else ()
+        return (self.exe, "clean", "--yes", *root, "--packages", "--tarballs")

@@ -1,7 +1,8 @@
 """Where an environment lives on a node, and the commands that build, seal and link one.
 
     <envs_dir>/.envsync/<name>/<generation>/       a conda prefix; `.sealed` is written last
-    <envs_dir>/.envsync/<name>/<generation>.yml    exactly what it was built from
+    <envs_dir>/.envsync/<name>/<generation>.yml    the environment file it came from
+    <envs_dir>/.envsync/<name>/<generation>.lock   exactly what was installed
     <envs_dir>/<name> -> .envsync/<name>/<generation>
 
 conda takes the link for a normal environment and does not list the hidden folder.
@@ -11,13 +12,25 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from envsync import scripts
 from envsync.ports import Command
 
 HIDDEN = ".envsync"
+PLAIN = "plain"
+"""Instead of where the link points: there is no link, but an environment."""
+ADOPTED = "adopted"
+"""The id of an environment that was there before envsync, renamed aside."""
+SOLVING = "solving"
+"""The place in which a canary solves; never sealed."""
+FROZEN = (
+    "envsync made this environment: it is the same on every node. Change environment.yml and"
+    " run `envsync push` instead."
+)
+"""What conda says to whoever wants to change a generation in place (CEP 22)."""
 QUICK = 60.0
 """Seconds that a step may take which only writes a few bytes."""
 
@@ -66,29 +79,42 @@ class Slot:
     def link(self) -> str:
         return f"{self.envs_dir}/{self.name}"
 
-    @property
-    def file(self) -> str:
-        return f"{self.prefix}.yml"
+    def file(self, suffix: str) -> str:
+        """A file beside the prefix, with something that the generation was made from."""
+        return f"{self.prefix}.{suffix}"
 
-    def put(self, raw: bytes) -> Command:
-        """Upload what the generation is built from: mode 0600, whole or not at all."""
-        return Command(scripts.load("put.sh"), (self.file, str(len(raw))), stdin=raw, timeout=QUICK)
+    def put(self, files: Mapping[str, bytes]) -> Command:
+        """Upload what the generation is built from, by suffix: mode 0600, each whole."""
+        sizes = (word for suffix, raw in files.items() for word in (suffix, str(len(raw))))
+        return Command(
+            scripts.load("put.sh"),
+            (self.prefix, *sizes),
+            stdin=b"".join(files.values()),
+            timeout=QUICK,
+        )
 
     def build(self, argv: Sequence[str], timeout: float) -> Command:
-        """Fill the prefix with `argv`; answers `built`, or `sealed` when it is there already."""
-        return Command(scripts.load("build.sh"), (self.prefix, *argv), timeout=timeout)
+        """Fill the prefix with `argv` and with what was put beside it.
+
+        Answers `built`, or `sealed` when it is there already.
+        """
+        return Command(
+            scripts.load("as_pip.sh") + scripts.load("build.sh"),
+            (self.prefix, scripts.load("as_job.sh"), *argv),
+            timeout=timeout,
+        )
 
     def seal(self, note: str) -> Command:
         """Mark the prefix as whole, and make activated shells stay with this generation."""
         return Command(
             scripts.load("fingerprint.sh") + scripts.load("seal.sh"),
-            (self.prefix, note, scripts.load("pin.sh")),
+            (self.prefix, note, scripts.load("pin.sh"), json.dumps({"message": FROZEN})),
             timeout=QUICK,
         )
 
-    def read(self) -> Command:
-        """The bytes that the generation was built from."""
-        return Command('cat -- "$1"', (self.file,), timeout=QUICK)
+    def read(self, suffix: str) -> Command:
+        """The bytes of a file beside the prefix; none where there is no such file."""
+        return Command('[ ! -e "$1" ] || cat -- "$1"', (self.file(suffix),), timeout=QUICK)
 
     def discard(self) -> Command:
         return Command(scripts.load("discard.sh"), (self.prefix,), timeout=QUICK * 5)
@@ -96,10 +122,11 @@ class Slot:
     def switch(self, expected: str, operator: str) -> Command:
         """Make this generation current, if the link still says `expected` (or is absent).
 
+        With PLAIN an environment that envsync did not make is renamed aside first.
         `operator` says who does it; it is kept in the node's history.
         """
         return Command(
-            scripts.load("link.sh"),
+            scripts.load("fingerprint.sh") + scripts.load("link.sh"),
             (self.envs_dir, self.name, self.generation, expected, operator),
             timeout=QUICK,
         )

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+UNKNOWN = "?"
+"""What a node could not say, or only the source of a package knows: no difference in itself."""
+
 
 @dataclass(frozen=True, order=True)
 class Host:
@@ -40,6 +43,38 @@ class Package:
 
     def __str__(self) -> str:
         return f"{self.version} (pip)" if self.kind == "pip" else f"{self.version} {self.build}"
+
+
+@dataclass(frozen=True, order=True)
+class Platform:
+    """What a solver's answer depends on: nodes that are alike in this get the same lock.
+
+    None stands for any, as in a lock that was made elsewhere; an empty text for none there.
+    """
+
+    subdir: str
+    cuda: str | None = None
+    """The virtual package `__cuda`: what the driver can do at most."""
+    glibc: str | None = None
+    flavour: str | None = None
+    """`conda`, `mamba` or `micromamba`."""
+
+    def covers(self, node: Platform) -> bool:
+        """Whether what was solved for this platform is meant for `node`, too."""
+        return self.subdir == node.subdir and all(
+            mine is None or mine == theirs
+            for mine, theirs in (
+                (self.cuda, node.cuda),
+                (self.glibc, node.glibc),
+                (self.flavour, node.flavour),
+            )
+        )
+
+    def __str__(self) -> str:
+        parts = [self.subdir]
+        parts += [f"CUDA {self.cuda}"] if self.cuda else []
+        parts += [f"glibc {self.glibc}"] if self.glibc else []
+        return ", ".join([*parts, *([self.flavour] if self.flavour else [])])
 
 
 @dataclass(frozen=True)

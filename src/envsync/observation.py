@@ -9,6 +9,7 @@ from envsync import scripts
 from envsync.errors import HostError
 from envsync.flavours import Conda
 from envsync.generations import HIDDEN
+from envsync.model import Platform
 from envsync.ports import Command, Completed
 
 SUBDIRS = {
@@ -69,6 +70,17 @@ class Observation:
     unsealed: tuple[str, ...] = ()
     history: tuple[Switch, ...] = ()
     """Oldest first; of a long history the end."""
+
+    @property
+    def platform(self) -> Platform:
+        """The class of nodes that get the same lock as this one."""
+        virtual = dict(self.virtual_packages)
+        return Platform(
+            self.subdir,
+            virtual.get("__cuda", ""),
+            virtual.get("__glibc", ""),
+            self.conda.flavour if self.conda else "",
+        )
 
     def current(self, name: str) -> str | None:
         """The generation that `name` points to, when the link is one of ours."""

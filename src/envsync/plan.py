@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from envsync.flavours import Conda
-from envsync.generations import Slot, contents, repair
+from envsync.generations import PLAIN, Slot, contents, repair
 from envsync.model import Host
 from envsync.observation import Observation
+from envsync.recipe import Recipe
 
 LEAST_FREE = 8 * 2**20
 """Bytes: with less than this free no environment fits, and conda would only say so later."""
@@ -35,7 +36,9 @@ class Step:
     conda: Conda
     subdir: str
     expected: str
-    """Where the link points now; empty: there is none. Checked again when it is moved."""
+    """Where the link points now; empty: there is none; PLAIN: an environment that is to be
+    renamed aside. Checked again when it is moved."""
+    recipe: Recipe
 
 
 @dataclass(frozen=True)
@@ -59,24 +62,50 @@ class Plan:
     def changes(self) -> tuple[Step, ...]:
         return tuple(step for step in self.steps if step.action is not Action.KEEP)
 
+    def shared(self, shares: Mapping[Host, Host]) -> Plan:
+        """With the hosts that share the file system of another: what is done there counts."""
+        own = {step.host: step for step in self.steps}
+        more = (replace(own[owner], host=host) for host, owner in shares.items() if owner in own)
+        return replace(self, steps=(*self.steps, *more))
+
+
+def refusals(
+    name: str, observations: Mapping[Host, Observation], *, replace_plain: bool = False
+) -> tuple[Refusal, ...]:
+    """The hosts on which nothing may or can be done, whatever is wanted of them.
+
+    With `replace_plain` an environment that envsync did not make is no hindrance.
+    """
+    found = (_refuse(host, seen, name, replace_plain) for host, seen in observations.items())
+    return tuple(each for each in found if each)
+
 
 def make_plan(
     name: str,
-    generation: str,
+    recipes: Mapping[Host, Recipe],
     observations: Mapping[Host, Observation],
     *,
     rebuild: bool = False,
+    replace_plain: bool = False,
 ) -> Plan:
-    """Decide for each observed host how it comes to hold `generation` as `name`.
+    """Decide for each observed host how it comes to hold what its recipe makes, as `name`.
 
-    With `rebuild` what is there already does not count, whole as it may look.
+    With `rebuild` what is there already does not count, whole as it may look. With
+    `replace_plain` an environment that envsync did not make is renamed aside. A host that has
+    no recipe, since nothing was solved for it, is left out.
     """
     if rebuild:
         observations = {host: _distrusted(seen) for host, seen in observations.items()}
-    decisions = [_decide(host, seen, name, generation) for host, seen in observations.items()]
+    refused = refusals(name, observations, replace_plain=replace_plain)
+    out = {no.host for no in refused}
+    decisions = [
+        _decide(host, seen, seen.conda, name, recipes[host])
+        for host, seen in observations.items()
+        if host in recipes and host not in out and seen.conda
+    ]
     return Plan(
         steps=tuple(each for each in decisions if isinstance(each, Step)),
-        refusals=tuple(each for each in decisions if isinstance(each, Refusal)),
+        refusals=(*refused, *(each for each in decisions if isinstance(each, Refusal))),
     )
 
 
@@ -84,15 +113,28 @@ def _distrusted(seen: Observation) -> Observation:
     return replace(seen, sealed=(), changed=(*seen.sealed, *seen.changed))
 
 
-def _decide(host: Host, seen: Observation, name: str, generation: str) -> Step | Refusal:
+def _refuse(
+    host: Host,
+    seen: Observation,
+    name: str,
+    replace_plain: bool,  # noqa: FBT001 (private)
+) -> Refusal | None:
     if seen.conda is None or not seen.subdir:
         return _unable(host, seen)
-    if seen.plain or (seen.link is not None and seen.current(name) is None):
+    foreign = seen.link is not None and seen.current(name) is None
+    if foreign or (seen.plain and not replace_plain):
         return _not_ours(host, seen, name)
-    whole = [each for each in seen.sealed if contents(each) == generation]
+    return None
+
+
+def _decide(
+    host: Host, seen: Observation, conda: Conda, name: str, recipe: Recipe
+) -> Step | Refusal:
+    expected = PLAIN if seen.plain else seen.link or ""
+    whole = [each for each in seen.sealed if contents(each) == recipe.generation]
     current = seen.current(name)
     if current in whole:
-        action, chosen = Action.KEEP, current or generation
+        action, chosen = Action.KEEP, current or recipe.generation
     elif whole:
         action, chosen = Action.SWITCH, whole[-1]
     elif seen.free_bytes is not None and seen.free_bytes < LEAST_FREE:
@@ -103,12 +145,25 @@ def _decide(host: Host, seen: Observation, name: str, generation: str) -> Step |
             "make room there",
         )
     else:
-        action, chosen = Action.BUILD, generation
-        if generation in seen.changed:
-            chosen = repair(generation, seen.changed)
-    return Step(
-        host, action, Slot(seen.envs_dir, name, chosen), seen.conda, seen.subdir, seen.link or ""
-    )
+        action, chosen = Action.BUILD, recipe.generation
+        if chosen in seen.changed:
+            chosen = repair(chosen, seen.changed)
+    slot = Slot(seen.envs_dir, name, chosen)
+    return Step(host, action, slot, conda, seen.subdir, expected, recipe)
+
+
+def notes(seen: Observation, name: str) -> tuple[str, ...]:
+    """What somebody did to the environment's link by hand, since envsync moved it last."""
+    if not seen.history or seen.plain:
+        return ()
+    last = seen.history[-1]
+    if seen.link is None:
+        return (f"the link {name} was removed by hand; {last.operator} had set it",)
+    if seen.current(name) not in {None, last.generation}:
+        return (
+            f"the link {name} was moved by hand from {last.generation} to {seen.current(name)}",
+        )
+    return ()
 
 
 def _unable(host: Host, seen: Observation) -> Refusal:
@@ -133,7 +188,8 @@ def _not_ours(host: Host, seen: Observation, name: str) -> Refusal:
             host,
             "not-ours",
             f"{seen.plain} exists and was not made by envsync",
-            f"rename it there (`mv {name} {name}-old`), or choose another name with -n",
+            "--replace renames it aside, and `envsync rollback` can bring it back; or choose"
+            " another name with -n",
         )
     return Refusal(
         host,

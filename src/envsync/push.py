@@ -1,19 +1,21 @@
-"""push, the verb: observe, plan, prepare the new generation everywhere, then switch to it."""
+"""push, the verb: observe, lock, prepare the new generation everywhere, then all switch or none."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from envsync import __version__
-from envsync.errors import HostError
-from envsync.events import Ended, EventSink, Failed, Outcome, Phase
-from envsync.generations import generation_id
+from envsync.commit import Decision, Flip, Write, busy, commit
+from envsync.events import Ended, Failed, Noted, Outcome, Phase
+from envsync.hold import Held, Ticket, holding
+from envsync.lock import Lock, Section
 from envsync.model import Facts, Host
-from envsync.observation import markers
-from envsync.pins import Unmet, unmet
-from envsync.plan import Action, Plan, Step, make_plan
-from envsync.runner import Fleet, Node
+from envsync.observation import Observation
+from envsync.plan import Action, Plan, Step, make_plan, notes, refusals
+from envsync.prepare import Builders, leave_alone, prepare_all
+from envsync.recipe import Recipe, locked, unlocked
+from envsync.runner import Fleet
+from envsync.solve import Canaries, solve_all
 from envsync.spec import EnvironmentSpec
 
 
@@ -21,48 +23,176 @@ from envsync.spec import EnvironmentSpec
 class PushOptions:
     """`timeout` is seconds for one host's build."""
 
+    ticket: Ticket
     timeout: float = 3600.0
     dry_run: bool = False
     rebuild: bool = False
     """Build anew even where the generation is there and looks whole."""
-    operator: str = ""
-    """Who pushes, for the nodes' history."""
+    best_effort: bool = False
+    """Switch the hosts that are ready, although others are not."""
+    canary: int = 0
+    """Prepare so many hosts first, and the others only if that went well; 0: all at once."""
+    force: bool = False
+    """Switch although processes run through the environment's link."""
+    replace: bool = False
+    """Rename an environment aside that envsync did not make."""
+
+
+@dataclass(frozen=True)
+class Keep:
+    """Where a push puts what must survive it."""
+
+    lock: Callable[[Lock], None]
+    decision: Write
 
 
 @dataclass(frozen=True)
 class Pushed:
-    """What a push did: the plan, and which hosts ended up with the generation."""
+    """What a push did: the plan, and which hosts switched or were there already."""
 
-    generation: str
     plan: Plan
     facts: Mapping[Host, Facts]
-    """Empty when nothing had to be changed."""
+    """Of the hosts that were prepared; empty when nothing had to be changed."""
+    switched: frozenset[Host] = frozenset()
+    lock: Lock | None = None
+
+    @property
+    def generations(self) -> tuple[str, ...]:
+        """What the hosts hold or were to hold: one for each platform."""
+        return tuple(sorted({step.recipe.generation for step in self.plan.steps}))
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What stays the same during one push."""
+
+    fleet: Fleet
+    spec: EnvironmentSpec
+    options: PushOptions
+    keep: Keep
+    hosts: Sequence[Host]
+    observations: Mapping[Host, Observation]
 
 
 def push(
     fleet: Fleet,
     hosts: Sequence[Host],
     spec: EnvironmentSpec,
+    lock: Lock | None,
     options: PushOptions,
-    emit: EventSink,
+    keep: Keep,
 ) -> Pushed:
-    """Bring every host to the generation that `spec` defines; failures are events.
+    """Bring every host to what `lock` says, solving what it lacks; failures are events.
 
-    `emit` is for this thread's own events; those of the hosts come through `fleet`.
+    Without a lock (None) each node solves for itself.
     """
-    generation = generation_id(spec.raw)
     observations = fleet.each(hosts, lambda node: node.observe(spec.name))
-    plan = make_plan(spec.name, generation, observations, rebuild=options.rebuild)
-    for no in plan.refusals:
-        emit(Failed(no.host, Phase.OBSERVE, no.cause, no.message, no.hint))
-    steps = {step.host: step for step in plan.steps}
-    if options.dry_run or not plan.changes:
+    for host, seen in observations.items():
+        for message in notes(seen, spec.name):
+            fleet.emit(Noted(host, message))
+    job = _Job(fleet, spec, options, keep, hosts, observations)
+    canaries = Canaries.of(lock, _able(job, observations)) if lock else Canaries({})
+    plan = _plan(job, lock)
+    if options.dry_run:
+        _say_intentions(job, plan, canaries)
+        return Pushed(plan, {}, lock=lock)
+    if not plan.changes and not canaries.hosts:
+        _refuse(job, plan)
         for step in plan.steps:
-            emit(Ended(step.host, _INTENDED[step.action] if options.dry_run else Outcome.IN_SYNC))
-        return Pushed(generation, plan, {})
-    facts = fleet.each(steps, lambda node: prepare(node, steps[node.host], spec, options))
-    done = fleet.each(vote(plan, facts), lambda node: switch(node, steps[node.host], options))
-    return Pushed(generation, plan, {host: facts[host] for host in done})
+            fleet.emit(Ended(step.host, Outcome.IN_SYNC))
+        return Pushed(plan, {}, lock=lock)
+    places = {host: seen.envs_dir for host, seen in observations.items() if seen.envs_dir}
+    with holding(fleet, places, spec.name, options.ticket) as held:
+        if len(held.hosts) < len(places) and not options.best_effort:
+            leave_alone(fleet, held.hosts)
+            return Pushed(plan, {}, lock=lock)
+        return _push_held(job, lock, canaries, held)
+
+
+def make_lock(
+    fleet: Fleet,
+    hosts: Sequence[Host],
+    spec: EnvironmentSpec,
+    lock: Lock,
+    options: PushOptions,
+) -> Lock:
+    """`lock` with a section for each platform among `hosts`; installs nothing."""
+    observations = fleet.each(hosts, lambda node: node.observe(spec.name))
+    for no in refusals(spec.name, observations, replace_plain=True):
+        fleet.emit(Failed(no.host, Phase.OBSERVE, no.cause, no.message, no.hint))
+    canaries = Canaries.of(lock, observations)
+    places = {host: observations[host].envs_dir for host in canaries.hosts}
+    solved: tuple[Section, ...] = ()
+    if places:
+        with holding(fleet, places, spec.name, options.ticket) as held:
+            seen = {host: observations[host] for host in held.owners}
+            canaries = Canaries.of(lock, seen)
+            solved = solve_all(fleet, canaries, seen, spec, options.timeout)
+    both = lock.extended(solved)
+    for host, seen_there in observations.items():
+        if both.section(seen_there.platform):
+            fleet.emit(Ended(host, Outcome.SOLVED))
+    return both
+
+
+def _push_held(job: _Job, lock: Lock | None, canaries: Canaries, held: Held) -> Pushed:
+    """The push proper, while nobody else is at work on these hosts."""
+    if lock and canaries.hosts:
+        observations = _able(job, {host: job.observations[host] for host in held.owners})
+        canaries = Canaries.of(lock, observations)
+        timeout = job.options.timeout
+        lock = lock.extended(solve_all(job.fleet, canaries, observations, job.spec, timeout))
+        if lock.sections:
+            job.keep.lock(lock)
+    plan = _plan(job, lock, held)
+    _refuse(job, plan)
+    planned = {step.host for step in plan.steps}
+    leave_alone(job.fleet, [host for host in held.hosts if host not in planned])
+    builders = Builders(job.spec, job.options.timeout, job.options.canary)
+    prepared = prepare_all(job.fleet, plan, job.observations, held, builders)
+    switched = _switch_all(job, plan, held, prepared)
+    return Pushed(plan, prepared, switched, lock)
+
+
+def _able(job: _Job, observations: Mapping[Host, Observation]) -> Mapping[Host, Observation]:
+    """Those on which something can be done."""
+    no = refusals(job.spec.name, observations, replace_plain=job.options.replace)
+    refused = {each.host for each in no}
+    return {host: seen for host, seen in observations.items() if host not in refused}
+
+
+def _plan(job: _Job, lock: Lock | None, held: Held | None = None) -> Plan:
+    """What to do on every host, or on those that are held and those on which nothing can be."""
+    seen = job.observations
+    if held:
+        seen = {h: each for h, each in seen.items() if h in held.owners or not each.envs_dir}
+    plan = make_plan(
+        job.spec.name,
+        recipes(job.spec, lock, seen),
+        seen,
+        rebuild=job.options.rebuild,
+        replace_plain=job.options.replace,
+    )
+    return plan.shared(held.shares) if held else plan
+
+
+def recipes(
+    spec: EnvironmentSpec, lock: Lock | None, observations: Mapping[Host, Observation]
+) -> Mapping[Host, Recipe]:
+    """What each host is to hold; a host is left out when the lock does not know its platform."""
+    if lock is None:
+        return dict.fromkeys(observations, unlocked(spec))
+    made = {section.platform: locked(spec, section) for section in lock.sections}
+    found = {host: lock.section(seen.platform) for host, seen in observations.items()}
+    return {host: made[section.platform] for host, section in found.items() if section}
+
+
+def _say_intentions(job: _Job, plan: Plan, canaries: Canaries) -> None:
+    _refuse(job, plan)
+    for step in plan.steps:
+        job.fleet.emit(Ended(step.host, _INTENDED[step.action]))
+    for host in canaries.hosts:
+        job.fleet.emit(Ended(host, Outcome.WOULD_SOLVE))
 
 
 _INTENDED = {
@@ -72,56 +202,49 @@ _INTENDED = {
 }
 
 
-def prepare(node: Node, step: Step, spec: EnvironmentSpec, options: PushOptions) -> Facts:
-    """Build, check and seal, without touching what is current; the new prefix's facts."""
-    slot = step.slot
-    if step.action is not Action.BUILD:
-        return node.probe(slot.prefix)
-    node.must(Phase.UPLOAD, slot.put(spec.raw))
-    build = slot.build(step.conda.create(slot.prefix, slot.file), options.timeout)
-    done = node.must(Phase.BUILD, build)
-    facts = node.probe(slot.prefix)
-    if facts.blind and (spec.pip or any(each.name == "python" for each in spec.conda)):
-        node.run(Phase.BUILD, slot.discard())
-        raise HostError(
-            "broken",
-            f"the new environment's python is {dict(facts.runtime)['python']}",
-            hint="start it there by hand and see what it says",
-            output=done.log,
-        )
-    # Some conda versions exit 0 although pip failed: the prefix decides, not the exit code.
-    if lacking := unmet(spec, facts, markers(step.subdir)):
-        node.run(Phase.BUILD, slot.discard())
-        raise _incomplete(spec, lacking, done.log)
-    node.must(Phase.SEAL, slot.seal(f"envsync {__version__}"))
-    return facts
+def _refuse(job: _Job, plan: Plan) -> None:
+    for no in plan.refusals:
+        job.fleet.emit(Failed(no.host, Phase.OBSERVE, no.cause, no.message, no.hint))
 
 
-def vote(plan: Plan, prepared: Mapping[Host, Facts]) -> tuple[Host, ...]:
-    """Who switches: every host that has prepared."""
-    return tuple(step.host for step in plan.steps if step.host in prepared)
+def vote(
+    hosts: Sequence[Host], plan: Plan, prepared: Mapping[Host, Facts], *, best_effort: bool
+) -> tuple[Host, ...]:
+    """Who switches: all that have to, if every host of the inventory is ready; else nobody.
+
+    With `best_effort` those that are ready. Pure.
+    """
+    if not best_effort and any(host not in prepared for host in hosts):
+        return ()
+    return tuple(step.host for step in plan.changes if step.host in prepared)
 
 
-def switch(node: Node, step: Step, options: PushOptions) -> Outcome:
-    """Make the prepared generation current, and say so at once: a ^C may come any moment."""
-    if step.action is not Action.KEEP:
-        node.must(Phase.SWITCH, step.slot.switch(step.expected, options.operator))
-    node.emit(Ended(step.host, _DONE[step.action]))
-    return _DONE[step.action]
+def _switch_all(
+    job: _Job, plan: Plan, held: Held, prepared: Mapping[Host, Facts]
+) -> frozenset[Host]:
+    """Let the hosts vote, and do what they decide; the hosts that hold the generation then."""
+    fleet, options = job.fleet, job.options
+    steps = {step.host: step for step in plan.steps}
+    for host in prepared:
+        if steps[host].action is Action.KEEP:
+            fleet.emit(Ended(host, Outcome.IN_SYNC))
+    voters = vote(job.hosts, plan, prepared, best_effort=options.best_effort)
+    flips = {host: _flip(steps[host]) for host in voters}
+    if not options.force:
+        in_use = busy(fleet, tuple(flips.values()))
+        if in_use and not options.best_effort:
+            flips = {}
+        flips = {host: flip for host, flip in flips.items() if host not in in_use}
+    for step in plan.changes:
+        if step.host in prepared and step.host not in flips:
+            fleet.emit(Ended(step.host, Outcome.PREPARED))
+    kept = {host for host in prepared if steps[host].action is Action.KEEP}
+    if not flips:
+        return frozenset(kept)
+    decision = Decision(job.spec.name, options.ticket.operator, tuple(flips.values()))
+    return commit(fleet, decision, held.shares, job.keep.decision) | kept
 
 
-_DONE = {
-    Action.KEEP: Outcome.IN_SYNC,
-    Action.SWITCH: Outcome.SWITCHED,
-    Action.BUILD: Outcome.INSTALLED,
-}
-
-
-def _incomplete(spec: EnvironmentSpec, lacking: Sequence[Unmet], log: str) -> HostError:
-    wanted = ", ".join(f"{each.text} ({spec.source}:{each.line})" for each in lacking)
-    return HostError(
-        "incomplete",
-        f"conda reported success, but the environment lacks {wanted}",
-        hint="pip's own words are in the output below",
-        output=log,
-    )
+def _flip(step: Step) -> Flip:
+    outcome = Outcome.INSTALLED if step.action is Action.BUILD else Outcome.SWITCHED
+    return Flip(step.host, step.slot, step.expected, outcome)

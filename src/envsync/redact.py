@@ -1,8 +1,9 @@
-"""Takes secrets out of text that will be shown, logged or kept."""
+"""Takes secrets out of text that will be shown, logged or kept, and puts them back for pip."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 HIDDEN = "***"
 
@@ -20,6 +21,26 @@ _QUERY = re.compile(
 def redact(text: str) -> str:
     """`text` with every credential in a URL replaced; everything else is left as it is."""
     return _QUERY.sub(rf"\1{HIDDEN}", _ADDRESS.sub(_without_credentials, text))
+
+
+def bare(url: str) -> str:
+    """An address without its credentials: what may stand in a file that goes into Git."""
+    scheme, separator, rest = url.partition("://")
+    authority, slash, path = rest.partition("/")
+    host = authority.rpartition("@")[2]
+    return scheme + separator + host + _CHANNEL_TOKEN.sub("", slash + path, count=1)
+
+
+def restore(text: str, addresses: Iterable[str]) -> str:
+    """`text` with the credentials of those `addresses` that it names without them.
+
+    A reference to a commit or a part (`@main`, `#egg=...`) is no part of an address here.
+    """
+    plain = {re.sub(r"(?<=[^/:])(@[^/@]*)?([#?].*)?$", "", each) for each in addresses}
+    for full in sorted(plain, key=len, reverse=True):
+        if bare(full) != full:
+            text = text.replace(bare(full), full)
+    return text
 
 
 def _without_credentials(found: re.Match[str]) -> str:

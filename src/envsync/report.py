@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from envsync.events import Ended, Event, Failed, Observed, Outcome, Phase, Probed, Progress
+from envsync.census import Process
+from envsync.events import (
+    Busy,
+    Ended,
+    Event,
+    Failed,
+    Noted,
+    Observed,
+    Outcome,
+    Phase,
+    Probed,
+    Progress,
+    Shared,
+)
 from envsync.model import Facts, Host
 from envsync.observation import Observation
 
@@ -22,6 +35,11 @@ class HostReport:
     facts: Facts | None = None
     failure: Failed | None = None
     outcome: Outcome | None = None
+    notes: tuple[str, ...] = ()
+    shares: Host | None = None
+    """The host whose environments this one has, through a shared file system."""
+    busy: tuple[Process, ...] = ()
+    """Processes that keep this host from being switched."""
 
     @property
     def over(self) -> bool:
@@ -32,17 +50,22 @@ def apply(report: HostReport, event: Event) -> HostReport:
     """One step of the fold; later events only add to or replace what earlier ones said."""
     match event:
         case Progress(phase=phase, line=line):
-            return replace(report, phase=phase, line=line)
+            report = replace(report, phase=phase, line=line)
         case Observed(observation=observation):
-            return replace(report, observation=observation)
+            report = replace(report, observation=observation)
         case Probed(facts=facts):
-            return replace(report, facts=facts)
+            report = replace(report, facts=facts)
+        case Noted(message=message):
+            report = replace(report, notes=(*report.notes, message))
+        case Shared(owner=owner):
+            report = replace(report, shares=owner)
+        case Busy(processes=processes):
+            report = replace(report, busy=processes)
         case Failed():
-            return replace(report, failure=event)
+            report = replace(report, failure=event)
         case Ended(outcome=outcome):
-            return replace(report, outcome=outcome)
-        case _:
-            return report
+            report = replace(report, outcome=outcome)
+    return report
 
 
 def fold(hosts: Sequence[Host], events: Iterable[Event]) -> tuple[HostReport, ...]:
@@ -51,3 +74,21 @@ def fold(hosts: Sequence[Host], events: Iterable[Event]) -> tuple[HostReport, ..
     for event in events:
         reports[event.host] = apply(reports[event.host], event)
     return tuple(reports.values())
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One push or rollback from this folder, as `envsync log` tells it."""
+
+    at: str
+    """ISO 8601, with the zone."""
+    operator: str
+    command: str
+    name: str
+    generations: tuple[str, ...]
+    """What was to become current: one for each platform."""
+    lock: str
+    """Digest of the lock; empty when there was none."""
+    hosts: str
+    """Folded: gpu[01-16]."""
+    outcome: str

@@ -14,7 +14,7 @@ from queue import Empty, SimpleQueue
 from typing import Self, TypeVar
 
 from envsync.diagnose import failure
-from envsync.errors import HostError
+from envsync.errors import HostError, LinkLostError
 from envsync.events import Event, EventSink, Failed, Observed, Phase, Probed, Progress
 from envsync.model import Facts, Host
 from envsync.observation import Observation, observe
@@ -117,10 +117,20 @@ class Fleet:
         for node in list(self._nodes.values()):
             node.close()
 
-    def each(self, hosts: Iterable[Host], task: Callable[[Node], Result]) -> dict[Host, Result]:
+    def emit(self, event: Event) -> None:
+        """An event of the calling thread's own, such as a decision about a host."""
+        self._sink(event)
+
+    def each(
+        self,
+        hosts: Iterable[Host],
+        task: Callable[[Node], Result],
+        blame: Callable[[HostError], HostError] = lambda error: error,
+    ) -> dict[Host, Result]:
         """Run `task` on every host, `fan_out` at once; the results of those that succeeded.
 
-        Connects where there is no connection yet. Re-raises an exception that is no HostError.
+        Connects where there is no connection yet. `blame` may say more of a host's failure than
+        the failure itself. Re-raises an exception that is no HostError.
         """
         order = list(hosts)
         waiting: SimpleQueue[Host] = SimpleQueue()
@@ -130,7 +140,7 @@ class Fleet:
         def work() -> None:
             with contextlib.suppress(Empty):
                 while True:
-                    self._inbox.put(self._attempt(waiting.get_nowait(), task))
+                    self._inbox.put(self._attempt(waiting.get_nowait(), task, blame))
 
         for number in range(min(self._fan_out, len(order))):
             # Daemons: an interrupted run must not wait for a host that does not answer.
@@ -152,15 +162,31 @@ class Fleet:
                 results[item.host] = item.result
         return results
 
-    def _attempt(self, host: Host, task: Callable[[Node], Result]) -> _Finished:
+    def _attempt(
+        self,
+        host: Host,
+        task: Callable[[Node], Result],
+        blame: Callable[[HostError], HostError],
+    ) -> _Finished:
         try:
             return _Finished(host, task(self._node(host)))
         except HostError as error:
             phase = self._nodes[host].phase if host in self._nodes else Phase.CONNECT
-            self._inbox.put(failed(host, phase, error))
+            if isinstance(error, LinkLostError):
+                self.forget(host)
+            self._inbox.put(failed(host, phase, blame(error)))
             return _Finished(host, _FAILED)
         except BaseException as error:  # noqa: BLE001 (raised again in the calling thread)
             return _Finished(host, _FAILED, error)
+
+    def connected(self, host: Host) -> bool:
+        """Whether there is a connection, as far as is known without using it."""
+        return host in self._nodes
+
+    def forget(self, host: Host) -> None:
+        """Close the host's connection, which is of no use any more; the next task makes one."""
+        if node := self._nodes.pop(host, None):
+            node.close()
 
     def _node(self, host: Host) -> Node:
         if host not in self._nodes:

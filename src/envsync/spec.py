@@ -40,8 +40,13 @@ class EnvironmentSpec:
 
 def read_environment(path: Path, name: str | None = None) -> EnvironmentSpec:
     """Read a file; `name` replaces the file's own. Raises InputError."""
+    return parse_environment(read_bytes(path), str(path), name)
+
+
+def read_bytes(path: Path) -> bytes:
+    """The bytes of a file that `-f` names. Raises InputError."""
     try:
-        raw = path.read_bytes()
+        return path.read_bytes()
     except FileNotFoundError as error:
         others = sorted([*path.parent.glob("*.yml"), *path.parent.glob("*.yaml")])
         near = f"did you mean -f {others[0]}?" if others else "name it with -f FILE"
@@ -52,7 +57,22 @@ def read_environment(path: Path, name: str | None = None) -> EnvironmentSpec:
         ) from error
     except ValueError as error:  # a zero byte in the name
         raise InputError(f"{str(path)!r} is no file name", hint="name it with -f FILE") from error
-    return parse_environment(raw, str(path), name)
+
+
+def environment_name(name: str, file: str = "", line: int = 0) -> str:
+    """`name`, if an environment may be called so. Raises InputError."""
+    if name in {"base", "root"}:
+        raise InputError(
+            f"{name} is conda's own environment", file=file, line=line, hint="choose another name"
+        )
+    if not _NAME.fullmatch(name):
+        raise InputError(
+            redact(f"{name!r} is not a name for an environment"),
+            file=file,
+            line=line,
+            hint="use letters, digits, `.`, `_` and `-`, such as nlp-pretrain-a100",
+        )
+    return name
 
 
 def parse_environment(raw: bytes, source: str, name: str | None = None) -> EnvironmentSpec:
@@ -117,17 +137,9 @@ class _Reader:
     def _name(self, node: yaml.Node | None, given: str | None, root: yaml.Node) -> str:
         if given is None and node is None:
             raise self._wrong("it has no `name:`", root, "add one, or give one with -n")
-        name = self._text(node, "the name") if given is None and node is not None else given or ""
-        where = None if given is not None else node
-        if name in {"base", "root"}:
-            raise self._wrong(f"{name} is conda's own environment", where, "choose another name")
-        if not _NAME.fullmatch(name):
-            raise self._wrong(
-                f"{name!r} is not a name for an environment",
-                where,
-                "use letters, digits, `.`, `_` and `-`, such as nlp-pretrain-a100",
-            )
-        return name
+        if given is not None or node is None:
+            return environment_name(given or "", self._source)
+        return environment_name(self._text(node, "the name"), self._source, line_of(node))
 
     def _list(self, keys: Mapping[str, yaml.Node], key: str) -> list[yaml.Node]:
         node = keys.get(key)

@@ -1,7 +1,10 @@
 """What a folder remembers of its pushes: `.envsync/` beside environment.yml.
 
-    last.json         hosts, name, generation and connection settings of the last push
+    last.json         hosts, name and connection settings of the last push
     environment.yml   the bytes that were pushed
+    environment.lock  the lock that was pushed, if there was one
+    decision.json     a switch that was decided and has not been seen to be done on all hosts
+    log.jsonl         what was pushed and rolled back from here, one JSON object a line
     runs/*.jsonl      the events of each run, one JSON object a line
 
 The folder is for its owner only: an environment.yml may hold a token.
@@ -9,6 +12,7 @@ The folder is for its owner only: an environment.yml may hold a token.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -19,9 +23,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
+from envsync.commit import Decision, Flip
 from envsync.errors import InputError
-from envsync.events import Event
+from envsync.events import Event, Outcome
+from envsync.generations import Slot
 from envsync.model import Host
+from envsync.report import Entry
 
 FOLDER = ".envsync"
 KEPT_RUNS = 50
@@ -33,11 +40,12 @@ class LastPush:
 
     hosts: tuple[Host, ...]
     name: str
-    generation: str
     source: str
     """The environment file as the user named it."""
     raw: bytes
-    """The file's bytes as they were pushed."""
+    """The file's bytes as they were pushed; empty when nobody knows what the nodes hold."""
+    lock: bytes
+    """The lock's text; empty when each node solved for itself."""
     connection: Mapping[str, Any]
     """Options that lead to the hosts (key files, known_hosts); never a secret."""
 
@@ -55,12 +63,12 @@ class Store:
             "version": 1,
             "hosts": [dataclasses.asdict(host) for host in push.hosts],
             "name": push.name,
-            "generation": push.generation,
             "source": push.source,
             "connection": dict(push.connection),
         }
-        _write(self.folder / "environment.yml", push.raw)
-        _write(self.folder / "last.json", json.dumps(record, indent=2).encode() + b"\n")
+        write_whole(self.folder / "environment.yml", push.raw)
+        write_whole(self.folder / "environment.lock", push.lock)
+        write_whole(self.folder / "last.json", json.dumps(record, indent=2).encode() + b"\n")
 
     def last_push(self) -> LastPush:
         """The last push from this folder; InputError when there was none."""
@@ -70,9 +78,9 @@ class Store:
             return LastPush(
                 hosts=tuple(Host(**host) for host in record["hosts"]),
                 name=record["name"],
-                generation=record["generation"],
                 source=record["source"],
                 raw=(self.folder / "environment.yml").read_bytes(),
+                lock=(self.folder / "environment.lock").read_bytes(),
                 connection=record["connection"],
             )
         except FileNotFoundError as error:
@@ -87,6 +95,70 @@ class Store:
                 file=str(file),
                 hint="remove it and push again",
             ) from error
+
+    def decide(self, decision: Decision) -> None:
+        """Keep a decision until `settle`: on disk, whatever happens next."""
+        self._make()
+        record = {
+            "version": 1,
+            "name": decision.name,
+            "operator": decision.operator,
+            "flips": [dataclasses.asdict(flip) for flip in decision.flips],
+        }
+        write_whole(self.folder / "decision.json", json.dumps(record, indent=2).encode() + b"\n")
+
+    def decision(self) -> Decision | None:
+        """The decision that is not known to be carried out on all hosts, if there is one."""
+        file = self.folder / "decision.json"
+        try:
+            record = json.loads(file.read_bytes())
+            return Decision(
+                record["name"],
+                record["operator"],
+                tuple(
+                    Flip(
+                        Host(**flip["host"]),
+                        Slot(**flip["slot"]),
+                        flip["expected"],
+                        Outcome(flip["outcome"]),
+                    )
+                    for flip in record["flips"]
+                ),
+            )
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(
+                f"it cannot be read: {error}",
+                file=str(file),
+                hint="remove it; `envsync push` brings all hosts together again",
+            ) from error
+
+    def settle(self) -> None:
+        """All hosts have done what was decided."""
+        (self.folder / "decision.json").unlink(missing_ok=True)
+
+    def record(self, entry: Entry) -> None:
+        """Add a line to the history of this folder."""
+        self._make()
+        line = json.dumps(dataclasses.asdict(entry)) + "\n"
+        handle = os.open(self.folder / "log.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        with os.fdopen(handle, "w") as stream:
+            stream.write(line)
+
+    def history(self) -> tuple[Entry, ...]:
+        """What was done from this folder, oldest first."""
+        try:
+            lines = (self.folder / "log.jsonl").read_text().splitlines()
+        except FileNotFoundError:
+            return ()
+        entries = []
+        for line in lines:
+            # A line that a full disk cut off says nothing.
+            with contextlib.suppress(ValueError, TypeError):
+                record = json.loads(line)
+                entries.append(Entry(**record | {"generations": tuple(record["generations"])}))
+        return tuple(entries)
 
     def log(self, command: str) -> EventLog:
         """A new file for the events of one run; old ones are dropped."""
@@ -134,9 +206,12 @@ class EventLog:
         self._stream.flush()
 
 
-def _write(file: Path, content: bytes) -> None:
-    """Replace `file` whole, readable by its owner alone."""
+def write_whole(file: Path, content: bytes, mode: int = 0o600) -> None:
+    """Replace `file` whole, and see it on the disk; by default for its owner alone."""
     handle, part = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     with os.fdopen(handle, "wb") as stream:
         stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+    Path(part).chmod(mode)
     Path(part).replace(file)

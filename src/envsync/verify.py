@@ -5,17 +5,35 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from envsync.check import astray, say_astray
 from envsync.compare import RUNTIME, Row, compare
 from envsync.errors import HostError
-from envsync.events import Ended, EventSink, Outcome
+from envsync.events import Ended, Outcome
 from envsync.generations import Slot, contents
-from envsync.model import Facts, Host
+from envsync.lock import Lock
+from envsync.model import Facts, Host, Platform
 from envsync.observation import markers
 from envsync.pins import unmet
+from envsync.recipe import Recipe, locked, unlocked
 from envsync.runner import Fleet, Node
 from envsync.spec import EnvironmentSpec
 
 REPAIR = "`envsync push` builds the node anew (`--rebuild` if it says in sync)"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the nodes should hold. Without a lock, what the file asks for is all that is known."""
+
+    spec: EnvironmentSpec
+    lock: Lock | None = None
+
+    def recipe(self, platform: Platform) -> Recipe | None:
+        """What a node of this platform was built from, if the lock knows it."""
+        if self.lock is None:
+            return unlocked(self.spec)
+        section = self.lock.section(platform)
+        return locked(self.spec, section) if section else None
 
 
 @dataclass(frozen=True)
@@ -24,8 +42,7 @@ class Seen:
 
     facts: Facts
     generation: str | None
-    subdir: str = ""
-    """The node's platform, for requirements that depend on it."""
+    platform: Platform
 
 
 @dataclass(frozen=True)
@@ -36,6 +53,8 @@ class Finding:
     cause: str
     message: str
     hint: str
+    what: str = ""
+    """The package or fact that it is about, if it is about one."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +64,13 @@ class Verdict:
     seen: Mapping[Host, Seen]
     rows: tuple[Row, ...]
     findings: tuple[Finding, ...]
+    unknown: tuple[Host, ...] = ()
+    """Nodes of a platform that the lock knows nothing of."""
+
+    @property
+    def generations(self) -> tuple[str, ...]:
+        """What is current on the nodes: one for each platform where all is well."""
+        return tuple(sorted({each.generation or "" for each in self.seen.values()} - {""}))
 
     @property
     def equal(self) -> bool:
@@ -52,13 +78,11 @@ class Verdict:
         return not any(row.matters for row in self.rows)
 
 
-def look_at_all(
-    fleet: Fleet, hosts: Sequence[Host], name: str, emit: EventSink
-) -> Mapping[Host, Seen]:
+def look_at_all(fleet: Fleet, hosts: Sequence[Host], name: str) -> Mapping[Host, Seen]:
     """Probe the environment `name` on every host; failures are events."""
     seen = fleet.each(hosts, lambda node: look(node, name))
     for host in seen:
-        emit(Ended(host, Outcome.PROBED))
+        fleet.emit(Ended(host, Outcome.PROBED))
     return seen
 
 
@@ -73,26 +97,45 @@ def look(node: Node, name: str) -> Seen:
             hint="`envsync push` makes it",
         )
     facts = node.probe(Slot(there.envs_dir, name, "").link)
-    return Seen(facts, there.current(name), there.subdir)
+    return Seen(facts, there.current(name), there.platform)
 
 
-def judge(
-    seen: Mapping[Host, Seen], spec: EnvironmentSpec | None, generation: str | None
-) -> Verdict:
-    """Compare the nodes with each other, with the file's pins and with the last push."""
+def judge(seen: Mapping[Host, Seen], wanted: Wanted | None) -> Verdict:
+    """Compare the nodes with each other, and with what was pushed to them."""
+    recipes = {
+        platform: wanted.recipe(platform) if wanted else None
+        for platform in {each.platform for each in seen.values()}
+    }
     own = {
-        host: [*_broken(host, each), *_pins(host, each, spec), *_link(host, each, generation)]
+        host: [
+            *_broken(host, each),
+            *_astray(host, each, recipes[each.platform]),
+            *_pins(host, each, wanted, recipes[each.platform]),
+            *_link(host, each, recipes[each.platform]),
+        ]
         for host, each in seen.items()
     }
     doubtful = [position for position, found in enumerate(own.values()) if found]
     rows = compare([each.facts for each in seen.values()], doubtful)
-    odd = _odd_ones(seen, rows)
+    told = {(each.host, each.what) for found in own.values() for each in found}
+    odd = [each for each in _odd_ones(seen, rows) if (each.host, each.what) not in told]
     findings = (
         finding
         for host, found in own.items()
         for finding in (*found, *(each for each in odd if each.host == host))
     )
-    return Verdict(seen, rows, tuple(findings))
+    unknown = [h for h, each in seen.items() if wanted and recipes[each.platform] is None]
+    return Verdict(seen, rows, tuple(findings), tuple(unknown))
+
+
+def _astray(host: Host, seen: Seen, recipe: Recipe | None) -> list[Finding]:
+    """What is not as the lock has it: exact to the file, whatever other nodes have."""
+    if recipe is None or recipe.locked is None:
+        return []
+    return [
+        Finding(host, "not-locked", say_astray(row), REPAIR, row.name)
+        for row in astray(recipe.locked, seen.facts)
+    ]
 
 
 def _broken(host: Host, seen: Seen) -> list[Finding]:
@@ -110,6 +153,7 @@ def _odd_ones(seen: Mapping[Host, Seen], rows: Sequence[Row]) -> list[Finding]:
             "differs",
             f"{row.name} is {row.values[position]}, on most nodes {row.majority}",
             REPAIR,
+            row.name,
         )
         for row in rows
         if row.matters
@@ -119,30 +163,30 @@ def _odd_ones(seen: Mapping[Host, Seen], rows: Sequence[Row]) -> list[Finding]:
     ]
 
 
-def _pins(host: Host, seen: Seen, spec: EnvironmentSpec | None) -> list[Finding]:
-    if spec is None:
+def _pins(host: Host, seen: Seen, wanted: Wanted | None, recipe: Recipe | None) -> list[Finding]:
+    if wanted is None or (recipe and recipe.locked):
         return []
     return [
         Finding(
             host,
             "unmet",
-            f"{spec.source}:{lack.line} asks for {lack.text}, the node has"
+            f"{wanted.spec.source}:{lack.line} asks for {lack.text}, the node has"
             f" {lack.found or 'nothing of that name'}",
             REPAIR,
         )
-        for lack in unmet(spec, seen.facts, markers(seen.subdir))
+        for lack in unmet(wanted.spec, seen.facts, markers(seen.platform.subdir))
     ]
 
 
-def _link(host: Host, seen: Seen, generation: str | None) -> list[Finding]:
-    if generation is None or contents(seen.generation or "") == generation:
+def _link(host: Host, seen: Seen, recipe: Recipe | None) -> list[Finding]:
+    if recipe is None or contents(seen.generation or "") == recipe.generation:
         return []
     return [
         Finding(
             host,
             "other-generation",
             f"its current environment is {seen.generation or 'not one of envsync'},"
-            f" the last push made {generation}",
+            f" the last push made {recipe.generation}",
             "`envsync push` brings it back",
         )
     ]

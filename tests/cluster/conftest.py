@@ -18,8 +18,11 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
 
 
 @pytest.fixture(scope="session")
-def warm_packages(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A package cache in which everything is unpacked, to be hard-linked into each node."""
+def warm_packages(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A package cache in which everything is unpacked, to be hard-linked into each node.
+
+    Its node goes on to solve for the tests that want a lock.
+    """
     folder = tmp_path_factory.mktemp("warm")
     node = Node(lab, folder / "home", "127.0.0.1", free_port(), folder / "node")
     node.install_conda()
@@ -32,7 +35,9 @@ def warm_packages(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Path:
         check=True,
         capture_output=True,
     )  # fmt: skip
-    return node.root / "pkgs"
+    lab.solver = Cluster([node.start()], folder / "solver", lab)
+    yield node.root / "pkgs"
+    node.stop()
 
 
 class Maker:

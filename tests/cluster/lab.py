@@ -43,6 +43,10 @@ class Lab:
     channel: Channel = field(init=False)
     key: Path = field(init=False)
     wheels: Path = field(init=False)
+    solver: Cluster | None = None
+    """A node that solves for all tests, so that not every one of them does."""
+    locks: dict[str, bytes] = field(default_factory=dict)
+    """What it has solved, by the text of the environment.yml."""
 
     def __post_init__(self) -> None:
         self.channel = Channel(self.folder / "channel")
@@ -58,6 +62,16 @@ class Lab:
         )
         wheel(self.wheels, "numlike", "2.1.0", {"numlike/__init__.py": "__version__='2.1.0'\n"})
         wheel(self.wheels, "einlike", "0.8.0", {"einlike.py": "x = 1\n"})
+
+    def lock_for(self, text: str) -> bytes:
+        """The lock of an environment.yml."""
+        assert self.solver is not None
+        if text not in self.locks:
+            (self.solver.folder / "environment.yml").write_text(text)
+            done = self.solver.run("lock", "hosts.txt")
+            assert done.code == 0, done.out + done.err
+            self.locks[text] = self.solver.lock.read_bytes()
+        return self.locks[text]
 
 
 @dataclass
@@ -243,19 +257,34 @@ class Cluster:
         (self.folder / "hosts.txt").write_text("".join(f"{host}\n" for host in hosts))
 
     def write_environment(
-        self, *dependencies: str, pip: Iterable[str] = (), name: str = "train"
+        self,
+        *dependencies: str,
+        pip: Iterable[str] = (),
+        name: str = "train",
+        locked: bool = True,
     ) -> None:
-        """An environment.yml with python and pip, and what else is asked for."""
+        """An environment.yml with python and pip, and what else is asked for.
+
+        With `locked` its lock lies beside it, as if both came out of Git.
+        """
         lines = [f"name: {name}", "channels:", f"  - {self.lab.channel.url}", "  - nodefaults"]
         lines += ["dependencies:", "  - python=3", "  - pip", *(f"  - {d}" for d in dependencies)]
         if pip := list(pip):
             lines += ["  - pip:", *(f"      - {each}" for each in pip)]
-        (self.folder / "environment.yml").write_text("\n".join(lines) + "\n")
+        text = "\n".join(lines) + "\n"
+        (self.folder / "environment.yml").write_text(text)
+        if locked and self.lab.solver:
+            self.lock.write_bytes(self.lab.lock_for(text))
+
+    @property
+    def lock(self) -> Path:
+        """The lock beside the environment.yml."""
+        return self.folder / "environment.lock"
 
     def command(self, *words: str) -> list[str]:
         """The command line, with what leads to the nodes where the command takes it."""
         leads = ["-i", str(self.lab.key), "--known-hosts", str(self.folder / "known_hosts")]
-        takes = words[0] in {"push", "verify", "diff", "rollback", "status", "prune"}
+        takes = words[0] not in {"lint", "demo"} and not words[0].startswith("-")
         return [*ENVSYNC, *words, *(leads if takes else [])]
 
     def run(self, *words: str, stdin: str = "", env: Mapping[str, str] | None = None) -> Ran:

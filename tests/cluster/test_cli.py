@@ -160,7 +160,7 @@ def test_hosts_from_standard_input(pushed: Cluster) -> None:
 def test_64_hosts_of_one_sshd_are_looked_at_without_a_dropped_one(make_cluster: Maker) -> None:
     cluster = make_cluster(1)
     node = cluster.nodes[0]
-    cluster.write_environment("tiny")
+    cluster.write_environment("tiny", locked=False)
     key = " ".join((node.folder / "host_key.pub").read_text().split()[:2])
     (cluster.folder / "known_hosts").write_text(f"all-one {key}\n")
     (cluster.folder / "config").write_text(
@@ -169,7 +169,9 @@ def test_64_hosts_of_one_sshd_are_looked_at_without_a_dropped_one(make_cluster: 
     cluster.write_hosts(["n[01-64]"])
     done = cluster.run("push", "hosts.txt", "--dry-run", "--json", "-F", "config")
     assert done.code == 0, done.out
-    assert [each["outcome"] for each in done.json["result"]["hosts"]] == ["would install"] * 64
+    assert [each["outcome"] for each in done.json["result"]["hosts"]] == [
+        "would solve and install"
+    ] * 64
     shown = cluster.run("push", "hosts.txt", "--dry-run", "-F", "config")
     assert re.search(r"n\[01-64\]\s+would install", shown.out)
 

@@ -28,7 +28,7 @@ def test_back_and_forth_on_all_nodes_or_on_none(make_cluster: Maker) -> None:
     assert current(cluster) == {old}
     verified = cluster.run("verify", "--json")
     assert verified.code == 0
-    assert verified.json["result"]["generation"] == old
+    assert verified.json["result"]["generations"] == [old]
 
     cluster.nodes[1].stop()
     stuck = cluster.run("rollback")
@@ -38,7 +38,7 @@ def test_back_and_forth_on_all_nodes_or_on_none(make_cluster: Maker) -> None:
     cluster.nodes[1].start()
 
     named = cluster.run("rollback", "--to", new, "--json")
-    assert (named.code, named.json["result"]["generation"]) == (0, new)
+    assert (named.code, named.json["result"]["generations"]) == (0, [new])
     assert current(cluster) == {new}
     assert cluster.run("rollback", "--to", "nonesuch").code == 1
     assert [len(node.conda_starts) for node in cluster.nodes] == starts

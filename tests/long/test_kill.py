@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import subprocess
 import time
+from pathlib import Path
 
 from cluster.conftest import Maker
 from cluster.lab import Cluster
@@ -13,9 +14,12 @@ ROUNDS = 20
 SEED = 20261201
 
 
+def links(cluster: Cluster) -> list[Path]:
+    return [node.envs / "train" for node in cluster.nodes]
+
+
 def current_is_whole_or_absent(cluster: Cluster) -> bool:
-    links = [node.envs / "train" for node in cluster.nodes]
-    return all((link / ".sealed").exists() for link in links if link.is_symlink())
+    return all((link / ".sealed").exists() for link in links(cluster) if link.is_symlink())
 
 
 def test_push_killed_at_twenty_moments(make_cluster: Maker) -> None:
@@ -23,8 +27,10 @@ def test_push_killed_at_twenty_moments(make_cluster: Maker) -> None:
     cluster = make_cluster(3)
     duration = 8.0
     for number in range(ROUNDS):
-        # Another comment makes another generation, so that every round has all to do.
-        cluster.write_environment("tiny", f"numlike  # round {number}")
+        # Another variable makes another generation, so that every round has all to do.
+        cluster.write_environment("tiny", "numlike")
+        with (cluster.folder / "environment.yml").open("a") as file:
+            file.write(f"variables:\n  ROUND: 'number {number}'\n")
         moment = chance.uniform(0.3, duration)
         with subprocess.Popen(
             cluster.command("push", "hosts.txt"),
@@ -35,11 +41,16 @@ def test_push_killed_at_twenty_moments(make_cluster: Maker) -> None:
             time.sleep(moment)
             push.kill()
         assert current_is_whole_or_absent(cluster), f"round {number}, {moment:.2f} s"
+        if len({link.resolve().name for link in links(cluster)}) > 1:
+            # Half of the nodes have switched: then that was decided, and is told.
+            assert "`envsync resume` completes it" in cluster.run("verify").out
         started = time.monotonic()
         second = cluster.run("push", "hosts.txt")
         duration = min(8.0, time.monotonic() - started + 2)
         assert second.code == 0, f"round {number}, {moment:.2f} s\n{second.out}{second.err}"
         assert current_is_whole_or_absent(cluster)
+        assert len({link.resolve().name for link in links(cluster)}) == 1
         assert cluster.run("verify").code == 0, f"round {number}, {moment:.2f} s"
         for node in cluster.nodes:
-            assert not list((node.envs / ".envsync" / "train").glob("*.building"))
+            assert not (node.envs / ".envsync" / ".building").exists()
+            assert not (node.envs / ".envsync" / "train" / ".push").exists()

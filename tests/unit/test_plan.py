@@ -8,8 +8,9 @@ import pytest
 
 from envsync.flavours import Conda
 from envsync.model import Host
-from envsync.observation import Observation
-from envsync.plan import Action, Refusal, Step, make_plan
+from envsync.observation import Observation, Switch
+from envsync.plan import Action, Refusal, Step, make_plan, notes
+from envsync.recipe import Recipe
 
 HOST = Host("gpu01")
 BARE = Observation(
@@ -22,11 +23,12 @@ BARE = Observation(
     envs_dir="/home/a/miniforge3/envs",
     free_bytes=10**12,
 )
+RECIPE = Recipe("abc", {})
 OURS = ".envsync/train/abc"
 
 
 def decide(seen: Observation) -> Step | Refusal:
-    plan = make_plan("train", "abc", {HOST: seen})
+    plan = make_plan("train", {HOST: RECIPE}, {HOST: seen})
     (only,) = plan.steps + plan.refusals
     return only
 
@@ -38,7 +40,7 @@ def test_bare_node_is_built() -> None:
 
 
 def test_current_generation_is_kept_and_is_no_change() -> None:
-    plan = make_plan("train", "abc", {HOST: replace(BARE, link=OURS, sealed=("abc",))})
+    plan = make_plan("train", {HOST: RECIPE}, {HOST: replace(BARE, link=OURS, sealed=("abc",))})
     assert plan.steps[0].action is Action.KEEP
     assert plan.changes == ()
 
@@ -110,5 +112,42 @@ def test_whole_repair_is_switched_to_when_the_link_points_to_the_changed_one() -
 
 def test_rebuild_trusts_nothing_that_is_there() -> None:
     seen = replace(BARE, link=OURS, sealed=("abc", "old"))
-    (step,) = make_plan("train", "abc", {HOST: seen}, rebuild=True).steps
+    (step,) = make_plan("train", {HOST: RECIPE}, {HOST: seen}, rebuild=True).steps
     assert (step.action, step.slot.generation) == (Action.BUILD, "abc.1")
+
+
+def test_plain_environment_is_renamed_aside_on_request() -> None:
+    seen = replace(BARE, plain="/home/a/miniforge3/envs/train")
+    (step,) = make_plan("train", {HOST: RECIPE}, {HOST: seen}, replace_plain=True).steps
+    assert (step.action, step.expected) == (Action.BUILD, "plain")
+
+
+def test_host_without_recipe_is_left_out_unless_it_could_not_have_one() -> None:
+    bare = Host("gpu02")
+    seen = {HOST: BARE, bare: replace(BARE, conda=None)}
+    plan = make_plan("train", {}, seen)
+    assert (plan.steps, [no.host for no in plan.refusals]) == ((), [bare])
+
+
+def test_host_that_shares_a_file_system_gets_what_is_done_on_the_other() -> None:
+    other = Host("gpu02")
+    plan = make_plan("train", {HOST: RECIPE}, {HOST: BARE}).shared({other: HOST})
+    assert [(step.host, step.action) for step in plan.steps] == [
+        (HOST, Action.BUILD),
+        (other, Action.BUILD),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("link", "said"),
+    [
+        (None, "was removed by hand; ops@login"),
+        (".envsync/train/old", "moved by hand from abc to old"),
+        (OURS, ""),
+        ("/elsewhere", ""),
+    ],
+)
+def test_link_that_was_changed_by_hand_is_told(link: str | None, said: str) -> None:
+    seen = replace(BARE, link=link, sealed=("abc", "old"), history=(Switch(1, "abc", "ops@login"),))
+    assert said in "".join(notes(seen, "train"))
+    assert bool(notes(seen, "train")) is bool(said)

@@ -8,11 +8,13 @@ import pytest
 
 from envsync.census import Census, Generation, Process, parse
 from envsync.errors import HostError
+from envsync.flavours import Conda
 from envsync.ports import Completed
 from envsync.prune import Kept, decide
 
 FOUR = Kept(
     envs_dir="/h/envs",
+    conda=Conda("/h/bin/conda", "/h"),
     current="ddd",
     history=("aaa", "bbb", "ccc", "ddd"),
     census=Census(tuple(Generation(each, 1, 10) for each in ("aaa", "bbb", "ccc", "ddd")), ()),
@@ -48,9 +50,10 @@ def test_process_that_may_be_in_any_generation_protects_all() -> None:
     assert "by the link" in plan.kept_for
 
 
-def test_unfinished_build_is_not_touched_it_may_be_under_way() -> None:
-    unfinished = (*FOUR.census.generations, Generation("eee", None, 10))
-    assert "eee" not in decide(replace(FOUR, census=Census(unfinished, ())), 1).generations
+def test_what_never_became_whole_goes_whatever_is_kept() -> None:
+    unfinished = (*FOUR.census.generations, Generation("solving", None, 10))
+    kept = replace(FOUR, census=Census(unfinished, ()))
+    assert decide(kept, 9).generations == ("solving",)
 
 
 def test_one_that_never_was_current_goes_first() -> None:
@@ -60,13 +63,14 @@ def test_one_that_never_was_current_goes_first() -> None:
 
 def test_answer_of_a_node_is_read() -> None:
     text = (
-        "generation\taaa\t1700000000\t12\ngeneration\tbbb\t0\t3\nprocess\t42\tjo\taaa\tpython x\n"
+        "generation\taaa\t1700000000\t12\ngeneration\tbbb\t0\t3\n"
+        "process\t42\tjo\taaa\tby link\tpython x\n"
     )
     found = parse(Completed(0, text.encode()))
     assert found.generations == (
         Generation("aaa", 1700000000, 12288),
         Generation("bbb", None, 3072),
     )
-    assert found.processes == (Process(42, "jo", "aaa", "python x"),)
+    assert found.processes == (Process(42, "jo", "aaa", "python x", by_link=True),)
     with pytest.raises(HostError):
         parse(Completed(1, b"", b"no"))

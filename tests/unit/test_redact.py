@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from envsync.redact import redact
+from envsync.redact import bare, redact, restore
 
 
 @pytest.mark.parametrize(
@@ -44,3 +44,21 @@ def test_time_is_linear_in_what_a_node_may_print(text: str) -> None:
     started = time.monotonic()
     redact(text)
     assert time.monotonic() - started < 2
+
+
+def test_bare_address_and_back() -> None:
+    channel = "https://me:p%40w@c.test/t/tk-1/private"
+    assert bare(channel) == "https://c.test/private"
+    assert bare("https://c.test/a@b/c") == "https://c.test/a@b/c"
+    assert bare("file:///a/b") == "file:///a/b"
+    text = "https://c.test/private/linux-64/x.conda\nhttps://c.test/public/y.conda\n"
+    assert restore(text, [channel, "conda-forge"]).splitlines() == [
+        f"{channel}/linux-64/x.conda",
+        "https://c.test/public/y.conda",
+    ]
+
+
+def test_reference_to_a_branch_is_no_part_of_the_address() -> None:
+    asked = "git+https://tok@g.test/a/flash@main#egg=flash"
+    text = "flash @ git+https://g.test/a/flash@0123abc"
+    assert restore(text, [asked]) == "flash @ git+https://tok@g.test/a/flash@0123abc"

@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from envsync.commit import Flip
 from envsync.flavours import Conda
+from envsync.generations import Slot
 from envsync.model import Host
 from envsync.observation import Observation, Switch
 from envsync.plan import Refusal
-from envsync.rollback import Return, decide
+from envsync.rollback import astray, decide
 
 HOST = Host("gpu01")
 
@@ -35,7 +37,7 @@ SEEN = Observation(
 
 def target(seen: Observation, wanted: str | None = None) -> str:
     way = decide(HOST, seen, "train", wanted)
-    assert isinstance(way, Return)
+    assert isinstance(way, Flip)
     assert way.expected == seen.link
     return way.slot.generation
 
@@ -70,3 +72,16 @@ def test_nowhere_to_go_back_to(seen: Observation, wanted: str | None, cause: str
     assert isinstance(refusal, Refusal)
     assert refusal.cause == cause
     assert refusal.hint
+
+
+def flips(*pairs: tuple[str, str]) -> list[Flip]:
+    return [
+        Flip(Host(f"n{number}"), Slot("/e", "train", new), f".envsync/train/{old}")
+        for number, (old, new) in enumerate(pairs)
+    ]
+
+
+def test_nodes_that_are_alike_must_stay_so_and_others_need_not() -> None:
+    assert astray(flips(("a", "b"), ("a", "b.1"), ("c", "d"))) == ()
+    odd = astray(flips(("a", "b"), ("a", "z"), ("c", "d")))
+    assert [flip.host.name for flip in odd] == ["n0", "n1"]

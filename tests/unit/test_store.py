@@ -7,17 +7,20 @@ from pathlib import Path
 
 import pytest
 
+from envsync.commit import Decision, Flip
 from envsync.errors import InputError
-from envsync.events import Failed, Phase, Progress
+from envsync.events import Failed, Outcome, Phase, Progress
+from envsync.generations import Slot
 from envsync.model import Host
+from envsync.report import Entry
 from envsync.store import KEPT_RUNS, LastPush, Store
 
 PUSH = LastPush(
     hosts=(Host("gpu01", "ops", 22), Host("gpu02")),
     name="train",
-    generation="abc",
     source="environment.yml",
     raw=b"name: train\r\n\xef\xbb\xbf",
+    lock=b"envsync-lock: 1\n",
     connection={"identity": ["/k"], "known_hosts": None},
 )
 
@@ -76,3 +79,40 @@ def test_old_logs_are_dropped(tmp_path: Path) -> None:
     for _ in range(KEPT_RUNS + 3):
         Store(tmp_path).log("push").__exit__()
     assert len(list((tmp_path / ".envsync" / "runs").iterdir())) == KEPT_RUNS
+
+
+DECISION = Decision(
+    "train",
+    "ops@login",
+    (Flip(Host("gpu01", "ops", 22), Slot("/e", "train", "abc"), "old", Outcome.INSTALLED),),
+)
+
+
+def test_decision_is_kept_until_it_is_settled(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    assert store.decision() is None
+    store.decide(DECISION)
+    assert Store(tmp_path).decision() == DECISION
+    store.settle()
+    store.settle()
+    assert store.decision() is None
+
+
+def test_damaged_decision_is_a_sentence(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.decide(DECISION)
+    (store.folder / "decision.json").write_text("{")
+    with pytest.raises(InputError) as caught:
+        store.decision()
+    assert caught.value.hint
+
+
+def test_history_is_in_order_and_survives_a_line_that_was_cut_off(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    assert store.history() == ()
+    first = Entry("2026-01-01T10:00:00+00:00", "a@b", "push", "x", ("g",), "", "n[1-3]", "ok")
+    store.record(first)
+    with (store.folder / "log.jsonl").open("a") as stream:
+        stream.write('{"at": "20\n')
+    store.record(first)
+    assert store.history() == (first, first)

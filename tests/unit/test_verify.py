@@ -4,30 +4,40 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from envsync.model import Facts, Host, Package
+from envsync.lock import Lock, LockedPackage, Section
+from envsync.model import Facts, Host, Package, Platform
+from envsync.recipe import locked, unlocked
 from envsync.spec import parse_environment
-from envsync.verify import Seen, judge
+from envsync.verify import Seen, Wanted, judge
 
 HOSTS = tuple(Host(f"n{number}") for number in range(3))
 GOOD = Facts(
     "/p", (Package("conda", "numpy", "1.26.4", "0"),), (), (("python", "3.11"), ("driver", "550"))
 )
+LINUX = Platform("linux-64", "", "2.36", "conda")
 SPEC = parse_environment(b"name: x\ndependencies:\n  - numpy=1.26\n", "env.yml")
 
 
+THIS = unlocked(SPEC).generation
+
+
+def node(facts: Facts, generation: str | None = THIS, platform: Platform = LINUX) -> Seen:
+    return Seen(facts, generation, platform)
+
+
 def judged(third: Seen) -> list[tuple[str, str]]:
-    seen = {HOSTS[0]: Seen(GOOD, "abc"), HOSTS[1]: Seen(GOOD, "abc.2"), HOSTS[2]: third}
-    verdict = judge(seen, SPEC, "abc")
+    seen = {HOSTS[0]: node(GOOD), HOSTS[1]: node(GOOD, f"{THIS}.2"), HOSTS[2]: third}
+    verdict = judge(seen, Wanted(SPEC))
     return [(each.host.name, each.cause) for each in verdict.findings]
 
 
 def test_equal_nodes_of_the_last_push_are_fine_repaired_ones_too() -> None:
-    assert judged(Seen(GOOD, "abc")) == []
+    assert judged(node(GOOD)) == []
 
 
 def test_odd_one_out_is_named_once_for_each_reason() -> None:
     facts = replace(GOOD, conda=(Package("conda", "numpy", "1.25.0", "0"),))
-    assert judged(Seen(facts, "abc")) == [("n2", "unmet"), ("n2", "differs")]
+    assert judged(node(facts)) == [("n2", "unmet"), ("n2", "differs")]
 
 
 def test_requirement_for_another_platform_is_not_missed() -> None:
@@ -38,8 +48,9 @@ dependencies:
     - bits==1.0 ; platform_machine == "x86_64"
     - metal==2.0 ; sys_platform == "darwin"
 """
-    seen = {HOSTS[0]: Seen(GOOD, "abc", "linux-64"), HOSTS[1]: Seen(GOOD, "abc", "osx-arm64")}
-    findings = judge(seen, parse_environment(text, "env.yml"), "abc").findings
+    seen = {HOSTS[0]: node(GOOD), HOSTS[1]: node(GOOD, platform=Platform("osx-arm64"))}
+    findings = judge(seen, Wanted(parse_environment(text, "env.yml"))).findings
+    findings = tuple(each for each in findings if each.cause != "other-generation")
     assert [(each.host.name, each.message.split()[3][:5]) for each in findings] == [
         ("n0", "bits="),
         ("n1", "metal"),
@@ -48,24 +59,24 @@ dependencies:
 
 def test_another_driver_is_no_drift() -> None:
     facts = replace(GOOD, runtime=(("python", "3.11"), ("driver", "535")))
-    assert judged(Seen(facts, "abc")) == []
+    assert judged(node(facts)) == []
 
 
 def test_link_that_points_elsewhere() -> None:
-    assert judged(Seen(GOOD, "old")) == [("n2", "other-generation")]
-    assert judged(Seen(GOOD, None)) == [("n2", "other-generation")]
+    assert judged(node(GOOD, "old")) == [("n2", "other-generation")]
+    assert judged(node(GOOD, None)) == [("n2", "other-generation")]
 
 
 def test_all_nodes_alike_and_all_wrong_is_still_wrong() -> None:
     facts = replace(GOOD, conda=())
-    seen = {host: Seen(facts, "abc") for host in HOSTS}
-    assert [each.cause for each in judge(seen, SPEC, "abc").findings] == ["unmet"] * 3
+    seen = {host: node(facts) for host in HOSTS}
+    assert [each.cause for each in judge(seen, Wanted(SPEC)).findings] == ["unmet"] * 3
 
 
 def test_of_two_nodes_the_one_that_breaks_the_pins_is_odd() -> None:
     bad = replace(GOOD, conda=(Package("conda", "numpy", "2.1.0", "0"),))
-    seen = {HOSTS[0]: Seen(bad, "abc"), HOSTS[1]: Seen(GOOD, "abc")}
-    findings = judge(seen, SPEC, "abc").findings
+    seen = {HOSTS[0]: node(bad), HOSTS[1]: node(GOOD)}
+    findings = judge(seen, Wanted(SPEC)).findings
     assert [(each.host.name, each.cause) for each in findings] == [
         ("n0", "unmet"),
         ("n0", "differs"),
@@ -75,6 +86,38 @@ def test_of_two_nodes_the_one_that_breaks_the_pins_is_odd() -> None:
 
 def test_python_without_an_answer_is_one_finding() -> None:
     blind = replace(GOOD, runtime=(("python", "broken: no answer within 60 s"),), blind=True)
-    assert judged(Seen(blind, "abc")) == [("n2", "broken")]
-    both = {host: Seen(blind, "abc") for host in HOSTS}
-    assert [each.cause for each in judge(both, SPEC, "abc").findings] == ["broken"] * 3
+    assert judged(node(blind)) == [("n2", "broken")]
+    both = {host: node(blind) for host in HOSTS}
+    assert [each.cause for each in judge(both, Wanted(SPEC)).findings] == ["broken"] * 3
+
+
+LOCK = Lock((Section(LINUX, "", (LockedPackage("file:///c/noarch/numpy-1.26.4-0.conda", "ab"),)),))
+
+
+def test_lock_is_exact_where_the_file_leaves_things_open() -> None:
+    generation = locked(SPEC, LOCK.sections[0]).generation
+    same = replace(GOOD, conda=(Package("conda", "numpy", "1.26.4", "0", digest="ab"),))
+    other = replace(GOOD, conda=(Package("conda", "numpy", "1.26.4", "1", digest="cd"),))
+    more = replace(same, pip=(Package("pip", "einops", "0.8.0"),))
+    seen = {
+        HOSTS[0]: node(same, generation),
+        HOSTS[1]: node(other, generation),
+        HOSTS[2]: node(more, generation),
+    }
+    findings = judge(seen, Wanted(SPEC, LOCK)).findings
+    assert [(each.host.name, each.cause, each.message) for each in findings] == [
+        ("n1", "not-locked", "numpy is 1.26.4 1, in the lock 1.26.4 0"),
+        ("n2", "not-locked", "einops is 0.8.0 (pip), in the lock -"),
+    ]
+
+
+def test_all_nodes_alike_and_none_as_the_lock_says() -> None:
+    other = replace(GOOD, conda=(Package("conda", "numpy", "1.26.4", "0", digest="cd"),))
+    generation = locked(SPEC, LOCK.sections[0]).generation
+    seen = dict.fromkeys(HOSTS, node(other, generation))
+    assert [each.cause for each in judge(seen, Wanted(SPEC, LOCK)).findings] == ["not-locked"] * 3
+
+
+def test_platform_that_the_lock_does_not_know_is_just_compared() -> None:
+    seen = {HOSTS[0]: node(GOOD, "zzz", Platform("osx-arm64"))}
+    assert judge(seen, Wanted(SPEC, LOCK)).findings == ()

@@ -13,8 +13,10 @@ import typer
 from envsync import __version__
 from envsync.cli.options import (
     AsJson,
+    BreakLock,
     Connecting,
     EnvironmentFile,
+    Force,
     Hosts,
     MaybeHosts,
     MaybeHostsFile,
@@ -33,7 +35,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 all good; 1 nodes differ, drifted or failed; 2 bad input, nothing"
-    " touched; 3 a fault of envsync itself; 130 interrupted.",
+    " touched; 3 a fault of envsync itself; 4 switched, with hosts in doubt; 130 interrupted.",
 )
 
 
@@ -46,24 +48,86 @@ def push(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Look at every host and say what would be done.")
     ] = False,
+    relock: Annotated[
+        bool, typer.Option("--relock", help="Solve anew, although there is a lock for FILE.")
+    ] = False,
+    no_lock: Annotated[
+        bool, typer.Option("--no-lock", help="Let every host solve FILE for itself.")
+    ] = False,
     rebuild: Annotated[
         bool,
         typer.Option("--rebuild", help="Build anew even where the environment looks whole."),
     ] = False,
+    canary: Annotated[
+        int,
+        typer.Option(
+            "--canary", metavar="N", min=0, help="Prepare N hosts first, and see how that goes."
+        ),
+    ] = 0,
+    best_effort: Annotated[
+        bool, typer.Option("--best-effort", help="Switch the hosts that are ready, if not all are.")
+    ] = False,
+    replace: Annotated[
+        bool,
+        typer.Option("--replace", help="Rename an environment aside that envsync did not make."),
+    ] = False,
+    force: Force = False,
+    break_lock: BreakLock = False,
     timeout: Timeout = 3600.0,
     *,
     connecting: Connecting,
     as_json: AsJson = False,
 ) -> None:
-    """Make the environment of FILE on every host and switch to it.
+    """Make the environment of FILE on every host; all switch, or none.
 
-    A host that holds it already is left alone. A host that fails is named with its cause and
-    the next step, and the others go on.
+    FILE is solved once, on one host of each platform; the lock beside it says what every host
+    installs. A host that holds that already is left alone. A host that fails is named with its
+    cause and the next step; the others get ready, and a second push needs to do just the rest.
     """
     from envsync.cli.commands.push import Request, push
+    from envsync.cli.session import ticket
+    from envsync.push import PushOptions
 
-    request = Request(hosts, file, name, timeout, dry_run, rebuild, connecting, as_json)
+    options = PushOptions(
+        ticket(break_lock=break_lock),
+        timeout=timeout,
+        dry_run=dry_run,
+        rebuild=rebuild,
+        best_effort=best_effort,
+        canary=canary,
+        force=force,
+        replace=replace,
+    )
+    request = Request(hosts, file, name, connecting, options, relock, no_lock, as_json)
     raise typer.Exit(push(request))
+
+
+@app.command()
+@reaching_hosts
+def lock(
+    hosts: Hosts,
+    file: EnvironmentFile = DEFAULT_FILE,
+    name: Name = None,
+    relock: Annotated[
+        bool, typer.Option("--relock", help="Solve anew, although there is a lock for FILE.")
+    ] = False,
+    break_lock: BreakLock = False,
+    timeout: Timeout = 3600.0,
+    *,
+    connecting: Connecting,
+    as_json: AsJson = False,
+) -> None:
+    """Solve FILE once a platform, and write the lock beside it.
+
+    Nothing is installed. `push` does the same by itself when there is no lock for FILE.
+    """
+    from envsync.cli.commands.push import Request, lock
+    from envsync.cli.session import ticket
+    from envsync.push import PushOptions
+
+    options = PushOptions(ticket(break_lock=break_lock), timeout=timeout)
+    request = Request(hosts, file, name, connecting, options, relock, as_json=as_json)
+    raise typer.Exit(lock(request))
 
 
 @app.command()
@@ -120,6 +184,8 @@ def rollback(
     ] = None,
     file: EnvironmentFile = DEFAULT_FILE,
     name: Name = None,
+    force: Force = False,
+    break_lock: BreakLock = False,
     *,
     connecting: Connecting,
     as_json: AsJson = False,
@@ -130,8 +196,52 @@ def rollback(
     or downloaded.
     """
     from envsync.cli.commands.rollback import rollback
+    from envsync.cli.session import ticket
 
-    raise typer.Exit(rollback(hosts, to, file, name, connecting, as_json=as_json))
+    whose = ticket(break_lock=break_lock)
+    raise typer.Exit(
+        rollback(hosts, to, file, name, connecting, whose, force=force, as_json=as_json)
+    )
+
+
+@app.command()
+@reaching_hosts
+def resume(
+    file: EnvironmentFile = DEFAULT_FILE,
+    break_lock: BreakLock = False,
+    *,
+    connecting: Connecting,
+    as_json: AsJson = False,
+) -> None:
+    """Complete a switch that not all hosts were seen to do."""
+    from envsync.cli.commands.resume import resume
+    from envsync.cli.session import ticket
+
+    whose = ticket(break_lock=break_lock)
+    raise typer.Exit(resume(file, connecting, whose, as_json=as_json))
+
+
+@app.command()
+@reaching_hosts
+def log(
+    hosts: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[HOSTS]",
+            help="Ask these hosts what they remember, instead of this folder.",
+            show_default=False,
+        ),
+    ] = None,
+    file: EnvironmentFile = DEFAULT_FILE,
+    name: Name = None,
+    *,
+    connecting: Connecting,
+    as_json: AsJson = False,
+) -> None:
+    """Show what was pushed and rolled back, by whom, and its end."""
+    from envsync.cli.commands.resume import log
+
+    raise typer.Exit(log(hosts, file, name, connecting, as_json=as_json))
 
 
 @app.command()
@@ -157,11 +267,15 @@ def prune(
     keep: Annotated[
         int, typer.Option("--keep", min=1, help="How many to keep, the current one included.")
     ] = 3,
+    clean: Annotated[
+        bool, typer.Option("--clean", help="Let conda clean its package cache, too.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be removed, and remove nothing.")
     ] = False,
     file: EnvironmentFile = DEFAULT_FILE,
     name: Name = None,
+    break_lock: BreakLock = False,
     *,
     connecting: Connecting,
     as_json: AsJson = False,
@@ -170,9 +284,11 @@ def prune(
 
     Never the current one, and never one in which a process runs.
     """
-    from envsync.cli.commands.prune import prune
+    from envsync.cli.commands.prune import Wishes, prune
+    from envsync.cli.session import ticket
 
-    raise typer.Exit(prune(hosts, keep, file, name, connecting, dry_run=dry_run, as_json=as_json))
+    wishes = Wishes(keep, ticket(break_lock=break_lock), dry_run, clean)
+    raise typer.Exit(prune(hosts, wishes, file, name, connecting, as_json=as_json))
 
 
 @app.command()

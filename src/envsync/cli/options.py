@@ -48,6 +48,14 @@ Name = Annotated[
     str | None,
     typer.Option("-n", "--name", help="Name of the environment, instead of the file's."),
 ]
+Force = Annotated[
+    bool,
+    typer.Option("--force", help="Switch although processes run through the environment's link."),
+]
+BreakLock = Annotated[
+    bool,
+    typer.Option("--break-lock", help="Take over from another push that is no more."),
+]
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on stdout; text goes to stderr.")
 ]

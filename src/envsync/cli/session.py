@@ -9,8 +9,10 @@ from contextlib import ExitStack
 from typing import Self
 
 from envsync.cli.options import Connecting, Launcher
-from envsync.errors import InputError
+from envsync.commit import doubtful
+from envsync.errors import ExitCode, InputError
 from envsync.events import Event
+from envsync.hold import Ticket
 from envsync.hostnames import display_names, fold_names
 from envsync.model import Host
 from envsync.ports import Transport
@@ -73,6 +75,13 @@ class Session:
     def failed(self) -> bool:
         return any(report.failure for report in self.reports)
 
+    @property
+    def exit_code(self) -> ExitCode:
+        """What the hosts' ends alone come to."""
+        if doubtful(report.failure for report in self.reports):
+            return ExitCode.IN_DOUBT
+        return ExitCode.DIFFERENT if self.failed else ExitCode.OK
+
     def fold(self, hosts: Iterable[Host]) -> str:
         """Hosts as one short text for a table."""
         return fold_names([self._labels[host] for host in hosts])
@@ -87,6 +96,11 @@ class Session:
 def operator() -> str:
     """Who runs this command, as user@machine."""
     return f"{getpass.getuser()}@{socket.gethostname()}"
+
+
+def ticket(*, break_lock: bool) -> Ticket:
+    """Who takes the environments for this command."""
+    return Ticket(operator(), break_lock)
 
 
 def make_transport(connecting: Connecting, hosts: Sequence[Host]) -> Transport:

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from envsync.cli.options import Connecting
-from envsync.generations import generation_id
 from envsync.inventory import read_inventory
+from envsync.lock import lock_file, parse_lock
+from envsync.manifest import lock_beside, parse_manifest, read_manifest
 from envsync.model import Host, Notice
-from envsync.spec import EnvironmentSpec, parse_environment, read_environment
-from envsync.store import Store
+from envsync.store import LastPush, Store
+from envsync.verify import Wanted
 
 
 @dataclass(frozen=True)
@@ -21,44 +22,63 @@ class Target:
 
     hosts: Sequence[Host]
     name: str
-    spec: EnvironmentSpec | None
+    wanted: Wanted | None
     """None when only a name is known: then the nodes are just compared."""
-    generation: str | None
     connecting: Connecting
     notices: Sequence[Notice]
 
 
 def find_target(hosts: str | None, file: Path, name: str | None, connecting: Connecting) -> Target:
     """From the words given, or from what the last push from this folder left."""
+    store = Store(file.parent)
+    pending = _pending(store)
     if hosts is not None:
-        return _named(hosts, file, name, connecting)
-    last = Store(file.parent).last_push()
-    spec = parse_environment(last.raw, last.source, last.name)
-    notices = []
-    if file.exists() and file.read_bytes() != last.raw:
+        return _named(hosts, file, name, connecting, pending)
+    last = store.last_push()
+    notices = list(pending)
+    if file.exists() and last.raw and file.read_bytes() != last.raw:
         notices.append(
             Notice("changed since the last push; comparing with what was pushed", str(file))
         )
     return Target(
         last.hosts,
         name or last.name,
-        spec if name in (None, last.name) else None,
-        last.generation if name in (None, last.name) else None,
+        _wanted(last) if name in (None, last.name) else None,
         connecting.or_remembered(dict(last.connection)),
         notices,
     )
 
 
-def _named(hosts: str, file: Path, name: str | None, connecting: Connecting) -> Target:
+def _wanted(last: LastPush) -> Wanted | None:
+    if not last.raw:
+        return None
+    spec = parse_manifest(last.raw, last.source, last.name).spec
+    return Wanted(spec, parse_lock(last.lock, "environment.lock") if last.lock else None)
+
+
+def _pending(store: Store) -> Sequence[Notice]:
+    decision = store.decision()
+    if decision is None:
+        return ()
+    return [
+        Notice(
+            f"a switch of {decision.name} on {len(decision.hosts)} hosts was decided and not seen"
+            " to be done on all of them: `envsync resume` completes it"
+        )
+    ]
+
+
+def _named(
+    hosts: str, file: Path, name: str | None, connecting: Connecting, pending: Sequence[Notice]
+) -> Target:
     inventory = read_inventory(hosts, sys.stdin)
+    notices = [*pending, *inventory.warnings]
     if name is not None and not file.exists():
-        return Target(inventory.hosts, name, None, None, connecting, inventory.warnings)
-    spec = read_environment(file, name)
-    return Target(
-        inventory.hosts,
-        spec.name,
-        spec,
-        generation_id(spec.raw),
-        connecting,
-        (*inventory.warnings, *spec.notices),
-    )
+        return Target(inventory.hosts, name, None, connecting, notices)
+    manifest = read_manifest(file, name)
+    lock, why = lock_beside(manifest, file)
+    if why:
+        notices.append(Notice(f"not compared with: {why}", str(lock_file(file))))
+    wanted = None if why else Wanted(manifest.spec, lock)
+    notices += manifest.spec.notices
+    return Target(inventory.hosts, manifest.spec.name, wanted, connecting, notices)

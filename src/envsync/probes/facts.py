@@ -14,6 +14,7 @@ from envsync import scripts
 from envsync.errors import HostError
 from envsync.model import Facts, Package
 from envsync.ports import Command, Completed
+from envsync.records import read_records, split
 
 PYTHON_LIMIT = 60
 """Seconds for Python and torch together: CUDA initialisation can hang for ever."""
@@ -23,7 +24,8 @@ def probe(prefix: str) -> Command:
     """The command whose answer `parse` reads."""
     inside = files(__package__).joinpath("inside.py").read_text(encoding="utf-8")
     arguments = (prefix, scripts.load("as_job.sh"), inside, str(PYTHON_LIMIT))
-    return Command(scripts.load("facts.sh"), arguments, timeout=PYTHON_LIMIT + 60.0)
+    script = scripts.load("records.sh") + scripts.load("facts.sh")
+    return Command(script, arguments, timeout=PYTHON_LIMIT + 60.0)
 
 
 def parse(done: Completed) -> Facts:
@@ -31,7 +33,7 @@ def parse(done: Completed) -> Facts:
 
     A Python that is missing, broken or slow is a fact, not an error.
     """
-    parts = _parts(done.text)
+    parts = split(done.text)
     if done.exit_code or "end" not in parts:
         missing = done.exit_code == 4  # noqa: PLR2004 (facts.sh says so)
         raise HostError(
@@ -40,7 +42,7 @@ def parse(done: Completed) -> Facts:
             hint="run `envsync push` to make it" if missing else "run `envsync verify` again",
             output=done.log,
         )
-    records = _records(parts["conda"])
+    records = read_records(parts["conda"])
     conda = tuple(sorted(_conda_package(record) for record in records.values()))
     claimed = {path for record in records.values() for path in record["claims"]}
     answer = _answer(parts["python"])
@@ -54,45 +56,6 @@ def parse(done: Completed) -> Facts:
     )
 
 
-def _parts(text: str) -> dict[str, list[str]]:
-    """The lines of each `@@` part; `end` carries the exit code of Python."""
-    parts: dict[str, list[str]] = {}
-    lines: list[str] = []
-    for line in text.splitlines():
-        if line.startswith("@@"):
-            title, _, rest = line[2:].partition(" ")
-            lines = parts[title] = [rest] if rest else []
-        else:
-            lines.append(line)
-    return parts
-
-
-_KEY = re.compile(r'^ {2,4}("[a-z0-9_]+": .*?),?$')
-_CLAIM = re.compile(r'"([^"]*(?:dist-info/METADATA|egg-info/PKG-INFO|\.egg-info))"')
-
-
-def _records(lines: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """The wanted keys of each conda-meta record, and the Python packages that it claims."""
-    records: dict[str, dict[str, Any]] = {}
-    for line in lines:
-        file, _, text = line.partition(":")
-        record = records.setdefault(file, {"claims": set()})
-        if key := _KEY.match(text):
-            record |= json.loads("{" + key[1] + "}")
-        elif claim := _CLAIM.search(text):
-            record["claims"].add(claim[1])
-    for file, record in records.items():
-        if not {"name", "version"} <= record.keys():
-            record.update(_from_name(file))
-    return records
-
-
-def _from_name(file: str) -> dict[str, Any]:
-    """What the name of a record tells when the record itself is damaged."""
-    name, version, build = [*file.removesuffix(".json").rsplit("-", 2), "", ""][:3]
-    return {"name": name, "version": version, "build": f"{build} (damaged record)"}
-
-
 def _conda_package(record: Mapping[str, Any]) -> Package:
     return Package(
         kind="conda",
@@ -100,7 +63,7 @@ def _conda_package(record: Mapping[str, Any]) -> Package:
         version=record["version"],
         build=record.get("build") or record.get("build_string") or "",
         channel=_channel(record.get("channel") or "", record.get("url") or ""),
-        digest=record.get("sha256") or record.get("md5") or "",
+        digest=record.get("md5") or record.get("sha256") or "",
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from envsync import __version__
 from envsync.compare import Row
 from envsync.errors import EnvsyncError, HostError, InputError
+from envsync.lock import Section
 from envsync.model import Host
 from envsync.report import HostReport
 from envsync.verify import Finding
@@ -60,8 +61,22 @@ def host_record(report: HostReport) -> dict[str, Any]:
             "hint": failure.hint,
             "output": failure.output,
         },
+        "notes": list(report.notes),
+        "shares_with": report.shares and str(report.shares),
+        "processes": plain(report.busy),
         "observation": plain(report.observation),
         "facts": plain(report.facts),
+    }
+
+
+def section_record(section: Section) -> dict[str, Any]:
+    """One platform's part of a lock, as the file has it."""
+    return {
+        "platform": plain(section.platform),
+        "solver": section.solver,
+        "conda": [str(each) for each in section.conda],
+        "pip": list(section.pip),
+        "direct": list(section.direct),
     }
 
 
@@ -83,6 +98,7 @@ def findings_record(found: Sequence[Finding]) -> list[dict[str, Any]]:
         {
             "host": str(each.host),
             "cause": each.cause,
+            "what": each.what,
             "message": each.message,
             "hint": each.hint,
         }

@@ -1,4 +1,4 @@
-"""What each command says when it is done, from the first line to the last."""
+"""What the commands that look say when they are done, from the first line to the last."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from rich.console import Console
 from rich.text import Text
 
 from envsync.compare import Row
-from envsync.events import Outcome, Phase
 from envsync.lint import Finding as LintFinding
 from envsync.model import Host, Notice
+from envsync.observation import Switch
 from envsync.prune import Kept, Pruned
-from envsync.push import Pushed
 from envsync.render import table
 from envsync.render.table import Fold
-from envsync.report import HostReport
-from envsync.rollback import RolledBack
+from envsync.report import Entry, HostReport
 from envsync.verify import Verdict
 
 
@@ -26,68 +24,29 @@ def notices(to: Console, found: Iterable[Notice]) -> None:
         to.print(Text.assemble(("note: ", "yellow"), str(each)))
 
 
-def pushed(
-    to: Console,
-    name: str,
-    done: Pushed,
-    rows: Sequence[Row],
-    reports: Sequence[HostReport],
-    fold: Fold,
-) -> None:
-    """The result of each host, what went wrong, what differs, and one closing line."""
-    to.print(table.results(reports, fold))
-    _troubles(to, reports, fold)
-    matter = [row for row in rows if row.differs]
-    if matter:
-        to.print(Text("The nodes were solved each on its own and differ:", "bold"))
-        to.print(table.differences(matter, tuple(done.facts), fold))
-    to.print(_closing(name, done, reports, equal=not any(row.matters for row in matter)))
-
-
-def _closing(name: str, done: Pushed, reports: Sequence[HostReport], *, equal: bool) -> Text:
-    failed = [report for report in reports if report.failure]
-    good = [report for report in reports if report.outcome and not report.failure]
-    what = f"{name} (generation {done.generation})"
-    if not good:
-        return Text(f"No node holds {what} by this push.", "bold red")
-    if all(report.outcome is Outcome.IN_SYNC for report in good):
-        text = f"Already in sync: {_nodes(len(good))} with {what}."
-    elif any(report.outcome in _INTENTIONS for report in good):
-        text = f"Nothing was changed. {_nodes(len(good))} would hold {what}."
-    else:
-        equally = " and are equal" if equal and len(good) > 1 else ""
-        text = f"{_hold(len(good))} {what}{equally}."
-    if failed:
-        return Text(f"{text} {_nodes(len(failed))} failed: see above.", "bold red")
-    return Text(text, "bold green" if equal else "bold yellow")
-
-
-_INTENTIONS = {Outcome.WOULD_INSTALL, Outcome.WOULD_SWITCH}
-
-
-def _nodes(count: int) -> str:
+def count_nodes(count: int) -> str:
     return "1 node" if count == 1 else f"{count} nodes"
 
 
-def _hold(count: int) -> str:
+def count_holding(count: int) -> str:
     return "1 node holds" if count == 1 else f"{count} nodes hold"
 
 
-def interrupted(to: Console, reports: Sequence[HostReport], fold: Fold) -> None:
-    """Which hosts are where after a ^C."""
-    switched = [
-        report.host for report in reports if report.outcome in {Outcome.INSTALLED, Outcome.SWITCHED}
-    ]
-    in_doubt = [
-        report.host for report in reports if report.phase is Phase.SWITCH and not report.over
-    ]
-    rest = [report.host for report in reports if report.host not in {*switched, *in_doubt}]
-    if switched:
-        to.print(f"Switched before the interruption: {fold(switched)}")
-    if in_doubt:
-        to.print(f"Were just switching, see `envsync verify`: {fold(in_doubt)}")
-    if rest:
-        to.print(f"Left as they were: {fold(rest)}")
+def history(to: Console, entries: Sequence[Entry]) -> None:
+    """What was done from this folder."""
+    to.print(table.history(entries))
+
+
+def histories(
+    to: Console,
+    found: Mapping[Host, Sequence[Switch]],
+    reports: Sequence[HostReport],
+    fold: Fold,
+) -> None:
+    """What became current on the nodes, by whom."""
+    if found:
+        to.print(table.switches(found, fold))
+    troubles(to, reports, fold)
 
 
 def verified(
@@ -100,40 +59,28 @@ def verified(
     """The nodes in groups of equals, the differences, and what is wrong where."""
     drifted = {finding.host for finding in verdict.findings}
     to.print(table.results(reports, fold, drifted))
-    _troubles(to, reports, fold)
+    troubles(to, reports, fold)
     differing = [row for row in verdict.rows if row.differs]
     if differing:
         to.print(table.differences(differing, tuple(verdict.seen), fold))
     if verdict.findings:
         to.print(table.findings(verdict.findings, fold))
+    if verdict.unknown:
+        to.print(
+            Text.assemble(
+                ("note: ", "yellow"),
+                f"the lock says nothing for the platform of {fold(verdict.unknown)}: compared with"
+                " the others only; `envsync push` solves for it",
+            )
+        )
     failed = sum(report.failure is not None for report in reports)
     if not failed and not drifted:
-        to.print(Text(f"{_hold(len(reports))} {name}, all alike.", "bold green"))
+        to.print(Text(f"{count_holding(len(reports))} {name}, all alike.", "bold green"))
         return
     parts = [f"{len(drifted)} drifted"] if drifted else []
     parts += [f"{failed} could not be checked"] if failed else []
-    of = f"of {_nodes(len(reports))}"
+    of = f"of {count_nodes(len(reports))}"
     to.print(Text(f"{name}: {of} {' and '.join(parts)}.", "bold red"))
-
-
-def rolled_back(
-    to: Console, name: str, done: RolledBack, reports: Sequence[HostReport], fold: Fold
-) -> None:
-    """Which hosts are back, and why not where they are not."""
-    to.print(table.results(reports, fold))
-    _troubles(to, reports, fold)
-    switched = sum(report.outcome is Outcome.SWITCHED for report in reports)
-    if not done.generation:
-        to.print(Text("No node was switched: all go back, or none.", "bold red"))
-    elif switched < len(reports):
-        rest = _nodes(len(reports) - switched)
-        to.print(Text(f"{rest} failed while switching: see above.", "bold red"))
-    else:
-        to.print(
-            Text(
-                f"{_hold(switched)} {name} as it was (generation {done.generation}).", "bold green"
-            )
-        )
 
 
 def counted(
@@ -145,9 +92,10 @@ def counted(
 ) -> None:
     """The generations of each node, and the processes that run in them."""
     to.print(table.generations(kept, fold))
-    if any(each.census.processes for each in kept.values()):
-        to.print(table.processes(kept, fold))
-    _troubles(to, reports, fold)
+    running = {host: each.census.processes for host, each in kept.items()}
+    if any(running.values()):
+        to.print(table.processes(running, fold))
+    troubles(to, reports, fold)
     if kept and not any(each.census.generations for each in kept.values()):
         to.print(f"No node has a generation of {name}.")
 
@@ -162,7 +110,7 @@ def pruned(
 ) -> None:
     """What went, what stayed and why, and what it won."""
     to.print(table.pruned(done, fold))
-    _troubles(to, reports, fold)
+    troubles(to, reports, fold)
     count = sum(len(each.generations) for each in done.values())
     what = "1 generation" if count == 1 else f"{count} generations"
     if dry_run:
@@ -182,7 +130,7 @@ def diffed(
     everything: bool,
 ) -> None:
     """The rows that differ, or all of them; two columns."""
-    _troubles(to, reports, fold)
+    troubles(to, reports, fold)
     if len(hosts) < 2:  # noqa: PLR2004 (a diff takes two)
         return
     shown = [row for row in rows if everything or row.differs]
@@ -207,7 +155,15 @@ def linted(to: Console, found: Sequence[LintFinding], source: str) -> None:
         to.print(Text(f"{source}: nothing to complain about.", "bold green"))
 
 
-def _troubles(to: Console, reports: Sequence[HostReport], fold: Fold) -> None:
+def host_notes(to: Console, reports: Sequence[HostReport], fold: Fold) -> None:
+    if any(report.notes for report in reports):
+        to.print(table.notes(reports, fold))
+
+
+def troubles(to: Console, reports: Sequence[HostReport], fold: Fold) -> None:
+    running = {report.host: report.busy for report in reports if report.busy}
+    if running:
+        to.print(table.processes(running, fold))
     if any(report.failure for report in reports):
         to.print(table.failures(reports, fold))
         table.outputs(reports, fold, to)

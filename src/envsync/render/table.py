@@ -13,10 +13,12 @@ from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
+from envsync.census import Process
 from envsync.compare import ABSENT, Row
 from envsync.model import Facts, Host
+from envsync.observation import Switch
 from envsync.prune import Kept, Pruned
-from envsync.report import HostReport
+from envsync.report import Entry, HostReport
 from envsync.verify import Finding
 
 Fold = Callable[[Iterable[Host]], str]
@@ -39,7 +41,7 @@ def results(
         table = _table("nodes", "result")
     width = len(table.columns)
     for cells, hosts in _grouped(
-        {report.host: _cells(report, report.host in drifted) for report in reports}
+        {report.host: _cells(report, report.host in drifted, fold) for report in reports}
     ).items():
         result, *rest = cells[: width - 1]
         table.add_row(fold(hosts), Text(result, _style(result)), *rest)
@@ -47,14 +49,18 @@ def results(
 
 
 def _style(result: str) -> str:
-    return "red" if result.startswith(("failed", "drifted")) else "green"
+    if result.startswith(("failed", "drifted")):
+        return "red"
+    return "yellow" if result.startswith(("prepared", "left alone")) else "green"
 
 
-def _cells(report: HostReport, drifted: bool) -> tuple[str, ...]:  # noqa: FBT001 (private)
+def _cells(report: HostReport, drifted: bool, fold: Fold) -> tuple[str, ...]:  # noqa: FBT001
     failure = report.failure
     result = f"failed: {failure.cause}" if failure else str(report.outcome or "")
     if drifted:
         result = "drifted"
+    if report.shares:
+        result += f" (shared with {fold([report.shares])})"
     if report.facts is None:
         return (result, *[""] * 5)
     return (result, *_summary(report.facts))
@@ -154,13 +160,54 @@ def generations(kept: Mapping[Host, Kept], fold: Fold) -> Table:
     return table
 
 
-def processes(kept: Mapping[Host, Kept], fold: Fold) -> Table:
+def processes(running: Mapping[Host, Sequence[Process]], fold: Fold) -> Table:
     """Who runs in which generation."""
-    table = _table("node", "pid", "user", "generation", "command")
-    for host, each in kept.items():
-        for one in each.census.processes:
-            came = one.generation or "by the link"
-            table.add_row(fold([host]), str(one.pid), one.user, came, Text(one.command))
+    table = _table("node", "pid", "user", "generation", "came", "command")
+    for host, found in running.items():
+        for one in found:
+            came = Text("by the link", "yellow") if one.by_link else Text("")
+            row = (fold([host]), str(one.pid), one.user, one.generation or "unknown")
+            table.add_row(*row, came, Text(one.command))
+    return table
+
+
+def history(entries: Sequence[Entry]) -> Table:
+    """What was done from a folder, one row each."""
+    table = _table("when", "who", "what", "environment", "lock", "hosts", "outcome")
+    for each in entries:
+        table.add_row(
+            each.at.replace("T", " "),
+            each.operator,
+            each.command,
+            f"{each.name} {', '.join(each.generations)}",
+            each.lock.removeprefix("sha256:")[:12],
+            each.hosts,
+            Text(each.outcome, "red" if "failed" in each.outcome else "green"),
+        )
+    return table
+
+
+def switches(found: Mapping[Host, Sequence[Switch]], fold: Fold) -> Table:
+    """What became current on which nodes; the same at the same minute in one row."""
+    table = _table("when", "who", "generation", "nodes")
+    rows: dict[tuple[str, str, str], list[Host]] = {}
+    for host, each in found.items():
+        for one in each:
+            rows.setdefault((_when(one.at), one.operator, one.generation), []).append(host)
+    for row, hosts in sorted(rows.items()):
+        table.add_row(*row, fold(hosts))
+    return table
+
+
+def notes(reports: Sequence[HostReport], fold: Fold) -> Table:
+    """What is worth knowing of hosts that go on."""
+    table = _table("nodes", "note")
+    rows: dict[str, list[Host]] = {}
+    for report in reports:
+        for note in report.notes:
+            rows.setdefault(note, []).append(report.host)
+    for note, hosts in rows.items():
+        table.add_row(fold(hosts), Text(note, "yellow"))
     return table
 
 

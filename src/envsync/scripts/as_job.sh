@@ -1,11 +1,11 @@
 #!/bin/sh
-# Activates a prefix the way `conda activate` does, then runs Python code in it. The code's
-# answer goes to descriptor 3, since start-up files and imports may print.
+# Activates a prefix the way `conda activate` does, then starts its Python. What start-up files
+# and imports print goes wherever the caller sends it.
 #
-# $1  prefix   $2  Python code
+# $1  prefix   $2...  arguments for python
 
 prefix=$1
-code=$2
+shift
 
 # conda's own order: PATH, then the variables kept in conda-meta/state, then the scripts
 # (conda's docs: "Managing environments", saving environment variables).
@@ -24,4 +24,4 @@ for hook in "$prefix"/etc/conda/activate.d/*.sh; do
     [ ! -f "$hook" ] || . "$hook"
 done
 [ -x "$prefix/bin/python" ] || exit 127
-exec "$prefix/bin/python" -c "$code"
+exec "$prefix/bin/python" "$@"

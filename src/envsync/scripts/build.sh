@@ -2,14 +2,18 @@
 # Builds one generation at its final prefix, or finds it there. Standard error is what the
 # package manager says; standard output gets one word: `sealed` or `built`.
 #
-# $1  prefix   $2...  the command that fills it
+# $1  prefix   $2  text of as_job.sh   $3...  the command that fills it
+#
+# Beside the prefix may lie requirements that pip adds (.pip, with hashes; .direct, which cannot
+# have one) and the environment's variables (.state).
 
 prefix=$1
-shift
-lock=$prefix.building
+as_job=$2
+shift 2
+lock=${prefix%/*/*}/.building
 
-# One builder a generation: an earlier push may still be at work here, and in a shared home
-# another node may be. The lock is a folder with its owner's name in it. An owner that is gone
+# One builder at a time: conda's package cache suffers from two, an earlier push may still be at
+# work here, and in a shared home another node may be. The lock is a folder with its owner's name in it. An owner that is gone
 # from this node, or that ended before it could write its name, is succeeded in place: whoever
 # makes the folder named after it is the one heir, so two that wait cannot both take over.
 own() {
@@ -35,7 +39,7 @@ until mkdir "$lock" 2>/dev/null; do
     elif succeed "$waited"; then
         break
     elif [ $((waited % 20)) -eq 0 ]; then
-        echo "waiting: another push builds this ($(cat "$lock/owner" 2>/dev/null))" >&2
+        echo "waiting: another build is at work here ($(cat "$lock/owner" 2>/dev/null))" >&2
     fi
     waited=$((waited + 1))
     sleep 1
@@ -64,10 +68,23 @@ esac
 unset PYTHONPATH PYTHONHOME PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV
 export PYTHONNOUSERSITE=1 PIP_NO_INPUT=1 PYTHONUNBUFFERED=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 
-"$@" </dev/null >&2
-rc=$?
-if [ "$rc" -ne 0 ]; then
+give_up() { # exit code
     rm -rf "$prefix"
-    exit "$rc"
+    exit "$1"
+}
+
+pip_install() {
+    as_pip "$prefix" "$as_job" install --no-deps "$@" </dev/null >&2
+}
+
+"$@" </dev/null >&2 || give_up $?
+if [ -e "$prefix.pip" ]; then
+    pip_install --require-hashes --requirement "$prefix.pip" || give_up $?
+fi
+if [ -e "$prefix.direct" ]; then
+    pip_install --requirement "$prefix.direct" || give_up $?
+fi
+if [ -e "$prefix.state" ]; then
+    cp "$prefix.state" "$prefix/conda-meta/state" || give_up $?
 fi
 : >"$prefix/.built" && echo built

@@ -1,8 +1,14 @@
 #!/bin/sh
-# Removes a generation that did not pass; never a sealed one.
+# Removes a generation that did not pass, with what lies beside it; never a sealed one.
 #
 # $1  prefix
 
 case $1 in
-*/.envsync/*/*) [ -e "$1/.sealed" ] || rm -rf "$1" ;;
+*/.envsync/*/*) ;;
+*) exit 1 ;;
 esac
+[ ! -e "$1/.sealed" ] || exit 0
+for suffix in yml lock explicit pip direct state; do
+    rm -f "$1.$suffix"
+done
+rm -rf "$1"

@@ -18,22 +18,14 @@ real=$(cd "$prefix" && pwd -P)
 echo '@@prefix'
 printf '%s\n' "$real"
 
-# conda writes one key a line (json.dump with indent); only top-level ones are wanted, and
-# of the files only those that tell which Python packages are conda's.
 echo '@@conda'
-cd "$prefix/conda-meta" || exit 4
-# The names come first: a record that is damaged is still there.
-for record in *.json; do
-    [ ! -f "$record" ] || printf '%s:\n' "$record"
-done
-grep -H -E -e '^ {2,4}"(name|version|build|build_string|channel|url|md5|sha256)":' \
-    -e '(dist-info/METADATA|egg-info/PKG-INFO|\.egg-info)"' -- *.json
+records "$prefix" || exit 4
 
 echo '@@python'
 cd / || exit 4 # a stray torch.py in the home must not be what we import
 # Activation scripts are written for the shells that jobs run in, above all bash.
 shell=$(command -v bash || echo /bin/sh)
-set -- "$shell" -c "$as_job" as_job "$prefix" "$inside"
+set -- "$shell" -c "$as_job" as_job "$prefix" -c "$inside"
 if command -v timeout >/dev/null 2>&1; then
     set -- timeout -k 5 "$limit" "$@"
 fi

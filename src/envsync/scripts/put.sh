@@ -1,18 +1,26 @@
 #!/bin/sh
-# Writes standard input to a file that nobody else may read, whole or not at all.
+# Writes standard input to files that nobody else may read, each whole or not at all. What is
+# there already under the same name beside them, and is not sent now, is of an earlier attempt.
 #
-# $1  path   $2  size in bytes
+# $1  path without suffix   $2...  suffix, size in bytes, suffix, size in bytes, ...
 
-path=$1
-size=$2
-part=$path.part.$$
+base=$1
+shift
 
-trap 'rm -f "$part"' EXIT
+trap 'rm -f "$base".*."part$$"' EXIT
 trap 'exit 143' HUP INT TERM
-mkdir -p "${path%/*}" || exit 1
-(umask 077 && cat >"$part") || exit 1
-if [ "$(wc -c <"$part")" -ne "$size" ]; then
-    echo "only part of $path arrived" >&2
-    exit 1
-fi
-mv -f "$part" "$path"
+mkdir -p "${base%/*}" || exit 1
+umask 077
+for old in yml lock explicit pip direct state; do
+    rm -f "$base.$old"
+done
+while [ $# -ge 2 ]; do
+    part=$base.$1.part$$
+    head -c "$2" >"$part" || exit 1
+    if [ "$(wc -c <"$part")" -ne "$2" ]; then
+        echo "only part of $base.$1 arrived" >&2
+        exit 1
+    fi
+    mv -f "$part" "$base.$1" || exit 1
+    shift 2
+done

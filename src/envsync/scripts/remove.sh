@@ -21,6 +21,9 @@ for generation in "$@"; do
     esac
     # Without its seal a prefix that is half removed is never taken for a whole one.
     rm -f "$ours/$generation/.sealed" "$ours/$generation/.built" &&
-        rm -rf "${ours:?}/$generation" "$ours/$generation.yml" || exit 1
+        rm -rf "${ours:?}/$generation" || exit 1
+    for suffix in yml lock explicit pip direct state; do
+        rm -f "$ours/$generation.$suffix"
+    done
 done
 echo $(($(free) - before))

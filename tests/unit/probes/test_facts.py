@@ -56,7 +56,7 @@ def answer(conda: str = CONDA, end: int = 0, **python: object) -> Completed:
 
 def test_conda_package_with_all_that_identifies_it() -> None:
     (package,) = parse(answer()).conda
-    assert package == Package("conda", "numpy", "1.26.4", "py311_0", "conda-forge", "bb")
+    assert package == Package("conda", "numpy", "1.26.4", "py311_0", "conda-forge", "aa")
 
 
 def test_record_as_mamba_writes_it_and_no_secret_of_its_channel() -> None:

@@ -80,6 +80,8 @@ class _Story:
         )
         self._show("hosts.txt", "environment.yml")
         self._envsync(ExitCode.OK, "push", "hosts.txt", "-F", "ssh_config")
+        self._say("It was solved once; every node has installed what the lock says:")
+        self._show("environment.lock")
         self._envsync(ExitCode.OK, "verify")
         self._say("Somebody changes node2 by hand:")
         words = ("python", "-m", "pip", "install", "numpy==2.1.0")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from envsync.cli.options import Connecting
 from envsync.cli.session import Session
 from envsync.cli.target import find_target
-from envsync.errors import ExitCode
+from envsync.hold import Ticket
 from envsync.prune import prune as prune_all
 from envsync.prune import status as count_all
 from envsync.render import envelope, screens
@@ -19,11 +20,12 @@ def status(
     """Count the generations of every host and show them."""
     target = find_target(hosts, file, name, connecting)
     session = Session("status", target.hosts, target.connecting, None, as_json=as_json)
+    screens.notices(session.out, target.notices)
     with session:
         kept = count_all(session.fleet, target.hosts, target.name)
     screens.counted(session.out, target.name, kept, session.reports, session.fold)
     return session.finish(
-        ExitCode.DIFFERENT if session.failed else ExitCode.OK,
+        session.exit_code,
         {
             "name": target.name,
             "hosts": [envelope.host_record(report) for report in session.reports],
@@ -32,27 +34,45 @@ def status(
     )
 
 
+@dataclass(frozen=True)
+class Wishes:
+    """What to keep, and how to go about it."""
+
+    keep: int
+    ticket: Ticket
+    dry_run: bool
+    clean: bool
+
+
 def prune(
     hosts: str | None,
-    keep: int,
+    wishes: Wishes,
     file: Path,
     name: str | None,
     connecting: Connecting,
     *,
-    dry_run: bool,
     as_json: bool,
 ) -> int:
     """Remove what nobody needs any more, and say what that won."""
     target = find_target(hosts, file, name, connecting)
     session = Session("prune", target.hosts, target.connecting, None, as_json=as_json)
+    screens.notices(session.out, target.notices)
     with session:
-        pruned = prune_all(session.fleet, target.hosts, target.name, keep, dry_run=dry_run)
-    screens.pruned(session.out, pruned, session.reports, session.fold, dry_run=dry_run)
+        pruned = prune_all(
+            session.fleet,
+            target.hosts,
+            target.name,
+            wishes.keep,
+            wishes.ticket,
+            dry_run=wishes.dry_run,
+            clean_cache=wishes.clean,
+        )
+    screens.pruned(session.out, pruned, session.reports, session.fold, dry_run=wishes.dry_run)
     return session.finish(
-        ExitCode.DIFFERENT if session.failed else ExitCode.OK,
+        session.exit_code,
         {
             "name": target.name,
-            "dry_run": dry_run,
+            "dry_run": wishes.dry_run,
             "hosts": [envelope.host_record(report) for report in session.reports],
             "pruned": envelope.plain(pruned),
         },

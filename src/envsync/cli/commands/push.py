@@ -1,23 +1,26 @@
-"""envsync push."""
+"""envsync push and envsync lock."""
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from envsync.cli.history import Deeds
 from envsync.cli.options import Connecting
-from envsync.cli.session import Session, operator
+from envsync.cli.session import Session
 from envsync.compare import compare
 from envsync.errors import ExitCode, InputError
-from envsync.generations import generation_id
-from envsync.inventory import read_inventory
+from envsync.inventory import Inventory, read_inventory
 from envsync.lint import lint
-from envsync.push import PushOptions
+from envsync.lock import Lock, digest, format_lock, lock_file
+from envsync.manifest import Manifest, lock_beside, read_manifest
+from envsync.model import Notice
+from envsync.push import Keep, PushOptions, make_lock
 from envsync.push import push as push_to
-from envsync.render import envelope, screens
-from envsync.spec import EnvironmentSpec, read_environment
-from envsync.store import LastPush, Store
+from envsync.render import changes, envelope, screens
+from envsync.store import LastPush, Store, write_whole
 
 
 @dataclass(frozen=True)
@@ -27,46 +30,74 @@ class Request:
     hosts: str
     file: Path
     name: str | None
-    timeout: float
-    dry_run: bool
-    rebuild: bool
     connecting: Connecting
-    as_json: bool
+    options: PushOptions
+    relock: bool = False
+    no_lock: bool = False
+    as_json: bool = False
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """All that is read before any host is touched."""
+
+    inventory: Inventory
+    manifest: Manifest
+    lock: Lock | None
+    notices: tuple[Notice, ...]
 
 
 def push(request: Request) -> int:
     """Read everything, check everything, and only then touch a host."""
-    inventory = read_inventory(request.hosts, sys.stdin)
-    spec = _checked(read_environment(request.file, request.name))
+    inputs = _read(request)
+    spec, options = inputs.manifest.spec, request.options
     store = Store(request.file.parent)
-    session = Session(
-        "push",
-        inventory.hosts,
-        request.connecting,
-        None if request.dry_run else store,
-        as_json=request.as_json,
-    )
-    screens.notices(session.out, (*inventory.warnings, *spec.notices))
-    try:
-        with session:
-            if not request.dry_run:
-                store.remember(_last_push(request, session, spec))
-            options = PushOptions(request.timeout, request.dry_run, request.rebuild, operator())
-            pushed = push_to(session.fleet, inventory.hosts, spec, options, session.emit)
-    except KeyboardInterrupt:
-        screens.interrupted(session.out, session.reports, session.fold)
-        raise
+    session = _session("push", request, inputs, None if options.dry_run else store)
+    deeds = Deeds(store, session, "push")
+
+    def remember(lock: Lock | None) -> None:
+        store.remember(
+            LastPush(
+                tuple(inputs.inventory.hosts),
+                spec.name,
+                spec.source,
+                spec.raw,
+                format_lock(lock).encode() if lock else b"",
+                request.connecting.record(),
+            )
+        )
+
+    lock = inputs.lock
+
+    def keep_lock(solved: Lock) -> None:
+        nonlocal lock
+        lock = solved
+        _write_lock(request.file, solved)
+
+    keep = Keep(keep_lock, deeds.deciding(lambda: remember(lock)))
+    with deeds.telling_interruptions(), session:
+        pushed = push_to(session.fleet, inputs.inventory.hosts, spec, lock, options, keep)
     rows = compare(list(pushed.facts.values()))
-    exit_code = ExitCode.OK
-    if session.failed or any(row.matters for row in rows):
+    exit_code = session.exit_code
+    if exit_code is ExitCode.OK and any(row.matters for row in rows):
         exit_code = ExitCode.DIFFERENT
-    screens.pushed(session.out, spec.name, pushed, rows, session.reports, session.fold)
+    if not options.dry_run:
+        if not deeds.decided and exit_code is ExitCode.OK:
+            remember(pushed.lock)
+        deeds.done(
+            spec.name,
+            pushed.generations,
+            digest(format_lock(pushed.lock).encode()) if pushed.lock else "",
+            changes.push_outcome(session.reports),
+        )
+    changes.pushed(session.out, spec.name, pushed, rows, session.reports, session.fold)
     return session.finish(
         exit_code,
         {
             "name": spec.name,
-            "generation": pushed.generation,
-            "dry_run": request.dry_run,
+            "generations": pushed.generations,
+            "lock": str(lock_file(request.file)) if pushed.lock else None,
+            "dry_run": options.dry_run,
             "hosts": [envelope.host_record(report) for report in session.reports],
             "differences": envelope.rows_record(
                 [row for row in rows if row.differs], tuple(pushed.facts)
@@ -75,9 +106,67 @@ def push(request: Request) -> int:
     )
 
 
-def _checked(spec: EnvironmentSpec) -> EnvironmentSpec:
+def lock(request: Request) -> int:
+    """Solve what the lock beside the file does not say yet, and write it; nothing is installed."""
+    inputs = _read(request)
+    if inputs.manifest.lock:
+        raise InputError("it is a lock already", file=str(request.file), hint="push it as it is")
+    spec = inputs.manifest.spec
+    before = inputs.lock or Lock(())
+    if not os.access(request.file.parent, os.W_OK):
+        raise InputError(
+            f"{lock_file(request.file)} cannot be written",
+            hint="the lock lies beside the environment file: copy that to a folder of yours",
+        )
+    session = _session("lock", request, inputs, None)
+    with session:
+        made = make_lock(session.fleet, inputs.inventory.hosts, spec, before, request.options)
+    if made.sections and made != before:
+        _write_lock(request.file, made)
+    file = lock_file(request.file)
+    changes.locked(session.out, str(file), before, made, session.reports, session.fold)
+    return session.finish(
+        session.exit_code,
+        {
+            "name": spec.name,
+            "lock": str(file),
+            "changed": made != before,
+            "sections": [envelope.section_record(each) for each in made.sections],
+            "hosts": [envelope.host_record(report) for report in session.reports],
+        },
+    )
+
+
+def _read(request: Request) -> _Inputs:
+    inventory = read_inventory(request.hosts, sys.stdin)
+    manifest = _checked(read_manifest(request.file, request.name))
+    notices = [*inventory.warnings, *manifest.spec.notices]
+    if request.no_lock:
+        if manifest.lock:
+            raise InputError(
+                "it is a lock, and --no-lock wants none",
+                file=str(request.file),
+                hint="name an environment file with -f, or leave the option out",
+            )
+        return _Inputs(inventory, manifest, None, tuple(notices))
+    found, why = lock_beside(manifest, request.file)
+    if why:
+        notices.append(Notice(f"not used: {why}; solving anew", str(lock_file(request.file))))
+    if found is None or (request.relock and not manifest.lock):
+        found = Lock((), tuple((key, digest(raw)) for key, raw in manifest.sources.items()))
+    return _Inputs(inventory, manifest, found, tuple(notices))
+
+
+def _session(command: str, request: Request, inputs: _Inputs, store: Store | None) -> Session:
+    hosts = inputs.inventory.hosts
+    session = Session(command, hosts, request.connecting, store, as_json=request.as_json)
+    screens.notices(session.out, inputs.notices)
+    return session
+
+
+def _checked(manifest: Manifest) -> Manifest:
     """Raises InputError when lint knows that a push of this file cannot go well."""
-    errors = [each for each in lint(spec) if each.level == "error"]
+    errors = [each for each in lint(manifest.spec) if each.level == "error"]
     if errors:
         first, more = errors[0], len(errors) - 1
         raise InputError(
@@ -86,15 +175,16 @@ def _checked(spec: EnvironmentSpec) -> EnvironmentSpec:
             line=first.line,
             hint=f"{first.hint}; `envsync lint` shows all",
         )
-    return spec
+    return manifest
 
 
-def _last_push(request: Request, session: Session, spec: EnvironmentSpec) -> LastPush:
-    return LastPush(
-        tuple(session.hosts),
-        spec.name,
-        generation_id(spec.raw),
-        spec.source,
-        spec.raw,
-        request.connecting.record(),
-    )
+def _write_lock(environment: Path, lock: Lock) -> None:
+    file = lock_file(environment)
+    try:
+        write_whole(file, format_lock(lock).encode(), mode=0o644)
+    except OSError as error:
+        raise InputError(
+            f"it cannot be written: {error.strerror}",
+            file=str(file),
+            hint="the lock lies beside the environment file; push with --no-lock to do without",
+        ) from error

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from envsync.cli.history import Deeds
 from envsync.cli.options import Connecting
-from envsync.cli.session import Session, operator
+from envsync.cli.session import Session
 from envsync.cli.target import find_target
-from envsync.errors import ExitCode
-from envsync.render import envelope, screens
+from envsync.hold import Ticket
+from envsync.lock import Lock, digest, format_lock, parse_lock
+from envsync.render import changes, envelope, screens
+from envsync.rollback import Origin, RolledBack
 from envsync.rollback import rollback as roll_back
 from envsync.store import LastPush, Store
 
@@ -19,36 +22,61 @@ def rollback(
     file: Path,
     name: str | None,
     connecting: Connecting,
+    ticket: Ticket,
     *,
+    force: bool,
     as_json: bool,
 ) -> int:
     """Go back on all hosts, and remember that this is what they hold now."""
     target = find_target(hosts, file, name, connecting)
     store = Store(file.parent)
     session = Session("rollback", target.hosts, target.connecting, store, as_json=as_json)
-    try:
-        with session:
-            done = roll_back(session.fleet, target.hosts, target.name, to, operator(), session.emit)
-    except KeyboardInterrupt:
-        screens.interrupted(session.out, session.reports, session.fold)
-        raise
-    if done.generation:
+    screens.notices(session.out, target.notices)
+    deeds = Deeds(store, session, "rollback")
+    with deeds.telling_interruptions(), session:
+        done = roll_back(
+            session.fleet,
+            target.hosts,
+            target.name,
+            to,
+            ticket,
+            deeds.deciding(lambda: None),
+            force=force,
+        )
+    origin = _merged(done)
+    if origin:
         store.remember(
             LastPush(
                 tuple(target.hosts),
                 target.name,
-                done.generation,
                 str(file),
-                done.raw,
+                origin.environment,
+                origin.lock,
                 target.connecting.record(),
             )
         )
-    screens.rolled_back(session.out, target.name, done, session.reports, session.fold)
+    deeds.done(
+        target.name,
+        tuple(done.origins),
+        digest(origin.lock) if origin and origin.lock else "",
+        changes.push_outcome(session.reports),
+    )
+    changes.rolled_back(session.out, target.name, done, session.reports, session.fold)
     return session.finish(
-        ExitCode.DIFFERENT if session.failed else ExitCode.OK,
+        session.exit_code,
         {
             "name": target.name,
-            "generation": done.generation or None,
+            "generations": tuple(done.origins),
             "hosts": [envelope.host_record(report) for report in session.reports],
         },
     )
+
+
+def _merged(done: RolledBack) -> Origin | None:
+    """One environment file and one lock for all platforms that went back."""
+    if not done.origins:
+        return None
+    locks = [parse_lock(each.lock, "a node") for each in done.origins.values() if each.lock]
+    lock = Lock(()).extended(section for each in locks for section in each.sections)
+    first = next(iter(done.origins.values()))
+    return Origin(first.environment, format_lock(lock).encode() if lock.sections else b"")

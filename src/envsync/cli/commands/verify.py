@@ -21,17 +21,18 @@ def verify(
     session = Session("verify", target.hosts, target.connecting, None, as_json=as_json)
     screens.notices(session.out, target.notices)
     with session:
-        seen = look_at_all(session.fleet, target.hosts, target.name, session.emit)
-    verdict = judge(seen, target.spec, target.generation)
+        seen = look_at_all(session.fleet, target.hosts, target.name)
+    verdict = judge(seen, target.wanted)
     exit_code = ExitCode.DIFFERENT if session.failed or verdict.findings else ExitCode.OK
     screens.verified(session.out, target.name, verdict, session.reports, session.fold)
     return session.finish(
         exit_code,
         {
             "name": target.name,
-            "generation": target.generation,
+            "generations": verdict.generations,
             "hosts": [envelope.host_record(report) for report in session.reports],
             "findings": envelope.findings_record(verdict.findings),
+            "not_in_lock": [str(host) for host in verdict.unknown],
             "differences": envelope.rows_record(
                 [row for row in verdict.rows if row.differs], tuple(seen)
             ),
@@ -56,8 +57,8 @@ def diff(
         raise InputError(f"{pair[0]} and {pair[1]} are the same host", hint="name two hosts")
     session = Session("diff", chosen, target.connecting, None, as_json=as_json)
     with session:
-        seen = look_at_all(session.fleet, chosen, target.name, session.emit)
-    rows = judge(seen, None, None).rows
+        seen = look_at_all(session.fleet, chosen, target.name)
+    rows = judge(seen, None).rows
     differs = any(row.differs for row in rows)
     screens.diffed(
         session.out, rows, tuple(seen), session.reports, session.fold, everything=everything

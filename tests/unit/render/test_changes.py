@@ -9,7 +9,7 @@ from rich.console import Console
 
 from envsync.events import Outcome, Phase
 from envsync.model import Host
-from envsync.render import screens
+from envsync.render import changes
 from envsync.report import HostReport
 
 
@@ -19,7 +19,7 @@ def fold(hosts: Iterable[Host]) -> str:
 
 def test_interruption_says_which_hosts_are_where() -> None:
     out = Console(file=io.StringIO(), width=160)
-    screens.interrupted(
+    changes.interrupted(
         out,
         [
             HostReport(Host("a"), phase=Phase.SWITCH, outcome=Outcome.INSTALLED),
@@ -28,9 +28,11 @@ def test_interruption_says_which_hosts_are_where() -> None:
             HostReport(Host("d")),
         ],
         fold,
+        [Host("a"), Host("b")],
     )
     assert out.file.getvalue().splitlines() == [  # type: ignore[attr-defined]
         "Switched before the interruption: a",
-        "Were just switching, see `envsync verify`: b",
+        "Decided, but not seen to have switched: b",
+        "`envsync resume` completes the switch, and so does a push.",
         "Left as they were: c+d",
     ]

@@ -1,0 +1,97 @@
+"""The first phase: build the new generation beside the current one, and judge it, everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from envsync import __version__
+from envsync.check import check, check_lock
+from envsync.errors import HostError
+from envsync.events import Ended, Outcome, Phase
+from envsync.hold import Held
+from envsync.model import Facts, Host
+from envsync.observation import Observation
+from envsync.plan import Action, Plan, Step
+from envsync.runner import Fleet, Node
+from envsync.spec import EnvironmentSpec
+
+
+@dataclass(frozen=True)
+class Builders:
+    """How a push prepares: `timeout` is seconds for one host's build, `canary` how many hosts
+    go first; 0: all at once."""
+
+    spec: EnvironmentSpec
+    timeout: float
+    canary: int = 0
+
+
+def prepare_all(
+    fleet: Fleet,
+    plan: Plan,
+    observations: Mapping[Host, Observation],
+    held: Held,
+    builders: Builders,
+) -> Mapping[Host, Facts]:
+    """Prepare the hosts in their waves; the facts of each that is ready."""
+    steps = {step.host: step for step in plan.steps}
+    own = [host for host in steps if host not in held.shares]
+    shared = [host for host in steps if host in held.shares]
+    first = own[: builders.canary] if builders.canary else own
+
+    def build(node: Node) -> Facts:
+        return prepare(node, steps[node.host], builders.spec, builders.timeout)
+
+    def look(node: Node) -> Facts:
+        envs_dir = observations[node.host].envs_dir
+        return _prepare_shared(node, envs_dir, steps[node.host], held.shares[node.host])
+
+    facts = fleet.each(first, build)
+    rest = [host for host in own if host not in first]
+    if len(facts) < len(first):
+        leave_alone(fleet, rest)
+    else:
+        facts |= fleet.each(rest, build)
+    leave_alone(fleet, [host for host in shared if held.shares[host] not in facts])
+    facts |= fleet.each([host for host in shared if held.shares[host] in facts], look)
+    return {host: facts[host] for host in steps if host in facts}
+
+
+def prepare(node: Node, step: Step, spec: EnvironmentSpec, timeout: float) -> Facts:
+    """Build, check and seal, without touching what is current; the new prefix's facts."""
+    slot = step.slot
+    if step.action is not Action.BUILD:
+        return node.probe(slot.prefix)
+    node.must(Phase.UPLOAD, slot.put(step.recipe.files))
+    build = slot.build(step.recipe.argv(step.conda, slot), timeout)
+    done = node.must(Phase.BUILD, build)
+    facts = node.probe(slot.prefix)
+    try:
+        if step.recipe.locked:
+            check_lock(step.recipe.locked, facts, done.log)
+        else:
+            check(spec, facts, step.subdir, done.log)
+    except HostError:
+        node.run(Phase.BUILD, slot.discard())
+        raise
+    node.must(Phase.SEAL, slot.seal(f"envsync {__version__}"))
+    return facts
+
+
+def _prepare_shared(node: Node, envs_dir: str, step: Step, owner: Host) -> Facts:
+    """What `owner` has built on the file system of both, as this host sees it."""
+    if envs_dir != step.slot.envs_dir:
+        raise HostError(
+            "shared-elsewhere",
+            f"it has the environments of {owner}, but under {envs_dir} and not under"
+            f" {step.slot.envs_dir}: a conda prefix works under one path alone",
+            hint="mount it under the same path, or take the host out of the inventory",
+        )
+    return node.probe(step.slot.prefix)
+
+
+def leave_alone(fleet: Fleet, hosts: Sequence[Host]) -> None:
+    """Say of these hosts that nothing was done to them."""
+    for host in hosts:
+        fleet.emit(Ended(host, Outcome.LEFT_ALONE))

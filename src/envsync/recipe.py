@@ -1,0 +1,91 @@
+"""What a generation is built from: its id, and the files that are put beside its prefix."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from envsync.flavours import Conda
+from envsync.generations import Slot, generation_id
+from envsync.lock import Lock, Section, format_lock
+from envsync.redact import restore
+from envsync.spec import EnvironmentSpec
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How one platform's generation is made."""
+
+    generation: str
+    files: Mapping[str, bytes]
+    """By suffix; what a tool of the node reads, with the credentials that it needs."""
+    locked: Section | None = None
+    """None: the node's own solver decides."""
+
+    def argv(self, conda: Conda, slot: Slot) -> tuple[str, ...]:
+        """The command that fills the prefix."""
+        if self.locked is None:
+            return conda.create(slot.prefix, slot.file("yml"))
+        return conda.install(slot.prefix, slot.file("explicit"))
+
+
+def unlocked(spec: EnvironmentSpec) -> Recipe:
+    """Solved by each node for itself."""
+    return Recipe(generation_id(spec.raw), {"yml": spec.raw})
+
+
+def locked(spec: EnvironmentSpec, section: Section) -> Recipe:
+    """Exactly what the lock says; the id is that of the bytes that define it."""
+    explicit = "@EXPLICIT\n" + "".join(
+        f"{each.url}#{each.md5}\n" if each.md5 else f"{each.url}#sha256:{each.sha256}\n"
+        for each in section.conda
+    )
+    parts = {
+        "explicit": explicit,
+        "pip": _lines(section.pip),
+        "direct": _lines(section.direct),
+        "state": _state(spec.variables),
+    }
+    wanted = {
+        "explicit": restore(explicit, _addresses(spec)),
+        "pip": requirements(spec, section.pip) if section.pip else "",
+        "direct": requirements(spec, section.direct) if section.direct else "",
+        "state": parts["state"],
+    }
+    return Recipe(
+        generation_id(*(text.encode() for text in parts.values())),
+        {
+            "yml": spec.raw,
+            "lock": format_lock(Lock((section,))).encode(),
+            **{suffix: text.encode() for suffix, text in wanted.items() if text},
+        },
+        section,
+    )
+
+
+def requirements(spec: EnvironmentSpec, lines: Sequence[str]) -> str:
+    """A requirements file for pip: the file's own options, then `lines` with credentials."""
+    options = [each.text for each in spec.pip if _is_option(each.text)]
+    return _lines(options) + restore(_lines(lines), _addresses(spec))
+
+
+def _is_option(text: str) -> bool:
+    return text.startswith("-")
+
+
+def _addresses(spec: EnvironmentSpec) -> list[str]:
+    """Every address that the file names, which may hold a credential."""
+    words = (word for each in spec.conda + spec.pip for word in each.text.split())
+    return [*spec.channels, *(word for word in words if "://" in word)]
+
+
+def _lines(lines: Sequence[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _state(variables: Sequence[tuple[str, str]]) -> str:
+    """As conda keeps an environment's variables (conda docs, "Managing environments")."""
+    if not variables:
+        return ""
+    return json.dumps({"env_vars": dict(variables)}, indent=2, sort_keys=True) + "\n"

@@ -1,0 +1,173 @@
+"""What a solver came to on a canary, read back from the prefix that it filled."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+from packaging.utils import canonicalize_name
+
+from envsync import scripts
+from envsync.errors import HostError
+from envsync.lock import LockedPackage
+from envsync.model import Facts, Package
+from envsync.ports import Command, Completed
+from envsync.records import read_records, split
+from envsync.redact import bare
+
+LIMIT = 300.0
+"""Seconds for reading a prefix; Python starts once."""
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What is there, as a lock wants it. Hashes of pip's files are still to be asked for."""
+
+    conda: tuple[LockedPackage, ...]
+    pip: tuple[str, ...]
+    """Requirements whose file has a hash: `NAME==VERSION` or `NAME @ URL`."""
+    direct: tuple[str, ...]
+    """Those that come from version control, at their commit."""
+
+
+def solved(prefix: str) -> Command:
+    """The command whose answer `parse_solution` reads."""
+    script = "".join(map(scripts.load, ("records.sh", "as_pip.sh", "solved.sh")))
+    return Command(script, (prefix, scripts.load("as_job.sh")), timeout=LIMIT)
+
+
+def hashes(prefix: str, requirements: str, timeout: float) -> Command:
+    """Asks pip for the files behind `requirements`; `parse_hashes` reads the answer."""
+    return Command(
+        scripts.load("as_pip.sh") + scripts.load("hashes.sh"),
+        (prefix, scripts.load("as_job.sh")),
+        stdin=requirements.encode(),
+        timeout=timeout,
+    )
+
+
+def parse_solution(done: Completed, facts: Facts) -> Solution:
+    """Read the answer; `facts` say which packages are pip's. Raises HostError."""
+    parts = split(done.text)
+    if done.exit_code or "end" not in parts:
+        raise HostError(
+            "lock",
+            f"reading the solved environment failed with exit code {done.exit_code}",
+            hint="see what the host printed",
+            output=done.log,
+        )
+    records = {each["name"]: each for each in read_records(parts["conda"]).values()}
+    order = _order(records, _depends(parts["depends"]))
+    origins = _origins(parts["pip"], done.log) if facts.pip else {}
+    lines = [_requirement(each, origins.get(each.name)) for each in facts.pip]
+    return Solution(
+        tuple(_locked(records[name]) for name in order),
+        tuple(sorted(line for line in lines if "+" not in _scheme(line))),
+        tuple(sorted(line for line in lines if "+" in _scheme(line))),
+    )
+
+
+def parse_hashes(done: Completed, requirements: Sequence[str]) -> tuple[str, ...]:
+    """The requirements with the hashes of their files. Raises HostError where one is missing."""
+    try:
+        report = json.loads(done.text)
+    except ValueError as error:
+        raise _too_old(done.log) from error
+    found: dict[str, str] = {}
+    for item in report.get("install", ()):
+        archive = item.get("download_info", {}).get("archive_info", {})
+        if sha256 := archive.get("hashes", {}).get("sha256"):
+            found[canonicalize_name(item["metadata"]["name"])] = sha256
+    for line in requirements:
+        if _name(line) not in found:
+            raise HostError(
+                "lock",
+                f"pip says no hash for {line}",
+                hint="push with --no-lock, or ask for that package from an index that has hashes",
+                output=done.log,
+            )
+    return tuple(f"{line} --hash=sha256:{found[_name(line)]}" for line in requirements)
+
+
+def _depends(lines: Iterable[str]) -> Mapping[str, set[str]]:
+    """By file name of the record: the names of what it depends on."""
+    found: dict[str, set[str]] = {}
+    for line in lines:
+        file, _, text = line.partition(":")
+        if name := re.search(r'"([^\s"=<>!~\[]+)', text):
+            found.setdefault(file, set()).add(name[1])
+    return found
+
+
+def _order(
+    records: Mapping[str, Mapping[str, Any]], depends: Mapping[str, set[str]]
+) -> Sequence[str]:
+    """Names, each after what it depends on; equal ones by the alphabet."""
+    by_name = {file.rsplit("-", 2)[0]: wanted for file, wanted in depends.items()}
+    graph = {name: sorted(by_name.get(name, set()) & records.keys()) for name in sorted(records)}
+    try:
+        return list(TopologicalSorter(graph).static_order())
+    except CycleError:  # conda allows them (python and pip, once)
+        return sorted(records, key=lambda name: (name != "python", name))
+
+
+def _locked(record: Mapping[str, Any]) -> LockedPackage:
+    url = str(record.get("url") or "")
+    package = LockedPackage(bare(url), record.get("md5") or "", record.get("sha256") or "")
+    if not url or not (package.md5 or package.sha256):
+        raise HostError(
+            "lock",
+            f"conda has no {'hash' if url else 'address'} on record for {record['name']}, so the"
+            " other nodes could not get the same file",
+            hint="install it from a channel, or push with --no-lock",
+        )
+    return package
+
+
+def _origins(lines: Sequence[str], log: str) -> Mapping[str, Mapping[str, Any]]:
+    """By name: what pip knows of where a package came from (PEP 610, "Direct URL")."""
+    try:
+        inspected = json.loads("\n".join(lines))
+    except ValueError as error:
+        raise _too_old(log) from error
+    return {
+        canonicalize_name(item["metadata"]["name"]): item.get("direct_url") or {}
+        for item in inspected.get("installed", ())
+    }
+
+
+def _too_old(log: str) -> HostError:
+    return HostError(
+        "lock",
+        "pip did not say what it installed: that takes pip 22.2 or newer in the environment",
+        hint="ask for `pip>=22.2` in the file, or push with --no-lock",
+        output=log,
+    )
+
+
+def _requirement(package: Package, origin: Mapping[str, Any] | None) -> str:
+    if not origin:
+        return f"{package.name}=={package.version}"
+    url = bare(str(origin["url"]))
+    if "dir_info" in origin:
+        raise HostError(
+            "lock",
+            f"{package.name} was installed from the folder {url}, which other nodes do not have",
+            hint="push with --no-lock, or make a wheel of it",
+        )
+    part = f"#subdirectory={origin['subdirectory']}" if origin.get("subdirectory") else ""
+    if vcs := origin.get("vcs_info"):
+        return f"{package.name} @ {vcs['vcs']}+{url}@{vcs['commit_id']}{part}"
+    return f"{package.name} @ {url}{part}"
+
+
+def _name(line: str) -> str:
+    return canonicalize_name(re.split(r"==| @ ", line)[0])
+
+
+def _scheme(line: str) -> str:
+    return line.partition(" @ ")[2].partition("://")[0]

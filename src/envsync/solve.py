@@ -1,0 +1,112 @@
+"""Solving, once a platform: one canary runs `conda env create`, and its result is the lock."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from envsync.check import check
+from envsync.errors import HostError
+from envsync.events import Ended, Noted, Outcome, Phase
+from envsync.generations import SOLVING, Slot
+from envsync.lock import Lock, Section
+from envsync.model import Host, Platform
+from envsync.observation import Observation
+from envsync.recipe import requirements, unlocked
+from envsync.runner import Fleet, Node
+from envsync.solution import hashes, parse_hashes, parse_solution, solved
+from envsync.spec import EnvironmentSpec
+
+NOT_THE_HOSTS_FAULT = frozenset({"package-missing", "conflict", "pip", "lock", "terms-of-service"})
+"""Causes for which another canary would fail as well, so that none is tried."""
+
+
+@dataclass(frozen=True)
+class Canaries:
+    """For each platform that is not in the lock, the hosts on which it could be solved."""
+
+    candidates: Mapping[Platform, Sequence[Host]]
+
+    @classmethod
+    def of(cls, lock: Lock, observations: Mapping[Host, Observation]) -> Canaries:
+        """From what the hosts are; those without conda cannot solve, and need no lock."""
+        groups: dict[Platform, list[Host]] = {}
+        for host, seen in observations.items():
+            if seen.conda and seen.subdir and lock.section(seen.platform) is None:
+                groups.setdefault(seen.platform, []).append(host)
+        return cls(groups)
+
+    @property
+    def hosts(self) -> tuple[Host, ...]:
+        """Every host that has no lock yet."""
+        return tuple(host for hosts in self.candidates.values() for host in hosts)
+
+
+def solve_all(
+    fleet: Fleet,
+    canaries: Canaries,
+    observations: Mapping[Host, Observation],
+    spec: EnvironmentSpec,
+    timeout: float,
+) -> tuple[Section, ...]:
+    """A section for each platform that could be solved, all at the same time.
+
+    Where a canary fails for reasons of its own, the next host of the platform is tried.
+    """
+    sections: list[Section] = []
+    waiting = {platform: list(hosts) for platform, hosts in canaries.candidates.items()}
+    while waiting:
+        chosen = {hosts.pop(0): platform for platform, hosts in waiting.items()}
+        hopeless: set[Platform] = set()
+
+        def task(node: Node) -> Section:
+            try:
+                return solve(node, observations[node.host], spec, timeout)
+            except HostError as error:
+                if error.cause in NOT_THE_HOSTS_FAULT:
+                    hopeless.add(chosen[node.host])  # noqa: B023 (run before the next round)
+                raise
+
+        found = fleet.each(chosen, task)
+        sections += found.values()
+        for host, platform in chosen.items():
+            if host in found or platform in hopeless or not waiting[platform]:
+                left = waiting.pop(platform)
+                if host not in found:
+                    _leave(fleet, left, host, platform)
+    return tuple(sections)
+
+
+def _leave(fleet: Fleet, hosts: Sequence[Host], canary: Host, platform: Platform) -> None:
+    for host in hosts:
+        fleet.emit(Noted(host, f"nothing was solved for {platform}: see {canary}"))
+        fleet.emit(Ended(host, Outcome.LEFT_ALONE))
+
+
+def solve(node: Node, seen: Observation, spec: EnvironmentSpec, timeout: float) -> Section:
+    """Let this node's conda solve, read the result, and throw the environment away.
+
+    Raises HostError. `timeout` is seconds for the creation. The environment is on nobody's
+    way: its place is one that no link ever points to.
+    """
+    if seen.conda is None:
+        raise HostError("no-conda", "no conda, mamba or micromamba was found")
+    recipe = unlocked(spec)
+    slot = Slot(seen.envs_dir, spec.name, SOLVING)
+    node.must(Phase.SOLVE, slot.discard())
+    node.must(Phase.UPLOAD, slot.put(recipe.files))
+    try:
+        done = node.must(Phase.SOLVE, slot.build(recipe.argv(seen.conda, slot), timeout))
+        facts = node.probe(slot.prefix)
+        check(spec, facts, seen.subdir, done.log)
+        solution = parse_solution(node.run(Phase.SOLVE, solved(slot.prefix)), facts)
+        pip = solution.pip
+        if pip:
+            asked = hashes(slot.prefix, requirements(spec, pip), timeout)
+            pip = parse_hashes(node.must(Phase.SOLVE, asked), pip)
+    finally:
+        # Whatever went wrong is the news; what is left there goes with the next attempt.
+        with contextlib.suppress(HostError):
+            node.run(Phase.SOLVE, slot.discard())
+    return Section(seen.platform, str(seen.conda), solution.conda, pip, solution.direct)

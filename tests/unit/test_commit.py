@@ -1,0 +1,166 @@
+"""Decide and switch, over connections that break at the worst moments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from envsync.commit import Decision, Flip, busy, commit, doubtful
+from envsync.errors import CommandTimeoutError, ConnectError, LinkLostError
+from envsync.events import Busy, Ended, Event, Failed, Outcome
+from envsync.generations import Slot
+from envsync.model import Host
+from envsync.ports import Command, Completed, Connection, LineSink
+from envsync.runner import Fleet
+
+A, B, C = Host("a"), Host("b"), Host("c")
+LOST = LinkLostError("link-lost", "the network broke")
+SLOW = CommandTimeoutError("timeout", "no answer")
+DOWN = ConnectError("refused", "nothing listens")
+Answer = Callable[[Host, int], Completed]
+"""What a host says to its n-th command; may raise."""
+
+
+@dataclass
+class Fake:
+    """A transport whose hosts answer as told; counts connections and commands."""
+
+    answer: Answer
+    down_after: tuple[Host, ...] = ()
+    """Hosts that cannot be reached a second time."""
+
+    def __post_init__(self) -> None:
+        self.commands: list[Host] = []
+        self.connected: list[Host] = []
+
+    def connect(self, host: Host) -> Connection:
+        if host in self.connected and host in self.down_after:
+            raise DOWN
+        self.connected.append(host)
+        return FakeConnection(self, host)
+
+
+@dataclass
+class FakeConnection:
+    fake: Fake
+    host: Host
+
+    def run(self, command: Command, on_line: LineSink | None = None) -> Completed:  # noqa: ARG002
+        self.fake.commands.append(self.host)
+        return self.fake.answer(self.host, self.fake.commands.count(self.host))
+
+    def close(self) -> None:
+        pass
+
+
+def decision(*hosts: Host) -> Decision:
+    flips = (Flip(host, Slot("/e", "train", "new"), "old", Outcome.INSTALLED) for host in hosts)
+    return Decision("train", "me@here", tuple(flips))
+
+
+def carried_out(
+    fake: Fake, *hosts: Host, shares: dict[Host, Host] | None = None
+) -> tuple[frozenset[Host], list[Event]]:
+    events: list[Event] = []
+    written: list[Decision] = []
+
+    def write(made: Decision) -> None:
+        assert not fake.commands, "a link may not move before the decision is written"
+        written.append(made)
+
+    with Fleet(fake, events.append, 1) as fleet:
+        done = commit(fleet, decision(*hosts), shares or {}, write)
+    assert written == [decision(*hosts)]
+    return done, events
+
+
+def test_all_hosts_switch() -> None:
+    done, events = carried_out(Fake(lambda *_: Completed(0)), A, B)
+    assert done == {A, B}
+    ended = [event for event in events if isinstance(event, Ended)]
+    assert ended == [Ended(A, Outcome.INSTALLED), Ended(B, Outcome.INSTALLED)]
+
+
+@pytest.mark.parametrize("silence", [LOST, SLOW])
+def test_host_that_falls_silent_is_asked_once_more(silence: Exception) -> None:
+    def answer(host: Host, number: int) -> Completed:
+        if host == B and number == 1:
+            raise silence
+        return Completed(0)
+
+    fake = Fake(answer)
+    done, events = carried_out(fake, A, B)
+    assert done == {A, B}
+    assert not [event for event in events if isinstance(event, Failed)]
+    assert fake.connected.count(B) == 2
+
+
+@pytest.mark.parametrize("down", [(), (B,)])
+def test_host_that_stays_silent_is_in_doubt(down: tuple[Host, ...]) -> None:
+    def answer(host: Host, _: int) -> Completed:
+        if host == B:
+            raise LOST
+        return Completed(0)
+
+    done, events = carried_out(Fake(answer, down), A, B)
+    assert done == {A}
+    (failure,) = [event for event in events if isinstance(event, Failed)]
+    assert (failure.host, failure.cause) == (B, "in-doubt")
+    assert "resume" in failure.hint
+    assert doubtful([failure, None])
+
+
+def test_host_that_says_no_is_not_in_doubt() -> None:
+    no = Completed(1, b"", b"train was changed by somebody else in the meantime\n")
+    done, events = carried_out(Fake(lambda host, _: no if host == B else Completed(0)), A, B)
+    assert done == {A}
+    (failure,) = [event for event in events if isinstance(event, Failed)]
+    assert failure.cause == "changed-meanwhile"
+    assert not doubtful([failure])
+
+
+def test_link_of_a_shared_file_system_is_moved_once() -> None:
+    fake = Fake(lambda *_: Completed(0))
+    done, _ = carried_out(fake, A, B, C, shares={B: A, C: A})
+    assert (done, fake.commands) == ({A, B, C}, [A])
+
+
+def test_host_whose_owner_does_not_switch_is_switched_by_itself() -> None:
+    fake = Fake(lambda *_: Completed(0))
+    done, _ = carried_out(fake, B, shares={B: A})
+    assert (done, fake.commands) == ({B}, [B])
+
+
+RUNNING = b"""\
+process\t7\tjo\tabc\tby link\tpython train.py
+process\t8\tjo\tabc\tdirectly\tpython eval.py
+"""
+
+
+def test_processes_by_the_link_hold_a_switch_and_others_do_not() -> None:
+    events: list[Event] = []
+    fake = Fake(lambda host, _: Completed(0, RUNNING if host == A else b""))
+    with Fleet(fake, events.append, 1) as fleet:
+        assert busy(fleet, decision(A, B).flips) == {A}
+    (found,) = [event for event in events if isinstance(event, Busy)]
+    assert [process.pid for process in found.processes] == [7]
+    (failure,) = [event for event in events if isinstance(event, Failed)]
+    assert failure.cause == "in-use"
+
+
+def test_where_there_is_no_link_nobody_can_run_by_it() -> None:
+    fake = Fake(lambda *_: Completed(0, RUNNING))
+    with Fleet(fake, lambda _: None, 1) as fleet:
+        first = Flip(A, Slot("/e", "train", "new"), "")
+        assert busy(fleet, [first]) == frozenset()
+    assert fake.commands == []
+
+
+def test_host_that_cannot_say_who_runs_there_holds_the_switch() -> None:
+    def answer(*_: object) -> Completed:
+        raise LOST
+
+    with Fleet(Fake(answer), lambda _: None, 1) as fleet:
+        assert busy(fleet, decision(A).flips) == {A}
