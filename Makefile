@@ -23,7 +23,7 @@ test: $(VENV)/.test  ## Unit tests, then real sshd and real conda
 	$(BIN)/python tests/need.py
 	$(BIN)/pytest tests/unit tests/cluster
 
-test-long: $(VENV)/.test  ## What takes minutes: kill -9 at twenty moments of a push
+test-long: $(VENV)/.test  ## What takes minutes: the demo, kill -9 at twenty moments of a push
 	$(BIN)/python tests/need.py
 	$(BIN)/pytest tests/long --timeout 1200
 

@@ -58,7 +58,8 @@ def processes(envs_dir: str, name: str) -> Command:
 
 def remove(envs_dir: str, name: str, generations: tuple[str, ...]) -> Command:
     """Removes generations; answers the KiB won."""
-    return Command(scripts.load("remove.sh"), (envs_dir, name, *generations), timeout=LIMIT * 4)
+    script = scripts.load("beside.sh") + scripts.load("remove.sh")
+    return Command(script, (envs_dir, name, *generations), timeout=LIMIT * 4)
 
 
 def clean(envs_dir: str, argv: tuple[str, ...]) -> Command:

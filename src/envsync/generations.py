@@ -87,7 +87,7 @@ class Slot:
         """Upload what the generation is built from, by suffix: mode 0600, each whole."""
         sizes = (word for suffix, raw in files.items() for word in (suffix, str(len(raw))))
         return Command(
-            scripts.load("put.sh"),
+            scripts.load("beside.sh") + scripts.load("put.sh"),
             (self.prefix, *sizes),
             stdin=b"".join(files.values()),
             timeout=QUICK,
@@ -117,7 +117,8 @@ class Slot:
         return Command('[ ! -e "$1" ] || cat -- "$1"', (self.file(suffix),), timeout=QUICK)
 
     def discard(self) -> Command:
-        return Command(scripts.load("discard.sh"), (self.prefix,), timeout=QUICK * 5)
+        script = scripts.load("beside.sh") + scripts.load("discard.sh")
+        return Command(script, (self.prefix,), timeout=QUICK * 5)
 
     def switch(self, expected: str, operator: str) -> Command:
         """Make this generation current, if the link still says `expected` (or is absent).

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import yaml
@@ -114,6 +115,18 @@ class Lock:
             if known.get(name) != digest(sources[name]):
                 return f"{name} has changed since it was made"
         return ""
+
+
+def linking_order(depends: Mapping[str, Collection[str]]) -> tuple[str, ...]:
+    """Package names, each after those that it depends on; equal ones by the alphabet.
+
+    Dependencies that are not among the names (virtual packages) do not count.
+    """
+    graph = {name: sorted(set(depends[name]) & depends.keys()) for name in sorted(depends)}
+    try:
+        return tuple(TopologicalSorter(graph).static_order())
+    except CycleError:  # conda allows them: python and pip, once
+        return tuple(sorted(depends, key=lambda name: (name != "python", name)))
 
 
 def digest(raw: bytes) -> str:

@@ -19,12 +19,13 @@ from envsync.spec import EnvironmentSpec
 
 @dataclass(frozen=True)
 class Builders:
-    """How a push prepares: `timeout` is seconds for one host's build, `canary` how many hosts
-    go first; 0: all at once."""
+    """How a push prepares."""
 
     spec: EnvironmentSpec
     timeout: float
+    """Seconds for one host's build."""
     canary: int = 0
+    """How many hosts go first; 0: all at once."""
 
 
 def prepare_all(

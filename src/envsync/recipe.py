@@ -27,7 +27,7 @@ class Recipe:
         """The command that fills the prefix."""
         if self.locked is None:
             return conda.create(slot.prefix, slot.file("yml"))
-        return conda.install(slot.prefix, slot.file("explicit"))
+        return conda.install(slot.prefix, slot.file("explicit.txt"))
 
 
 def unlocked(spec: EnvironmentSpec) -> Recipe:
@@ -48,9 +48,9 @@ def locked(spec: EnvironmentSpec, section: Section) -> Recipe:
         "state": _state(spec.variables),
     }
     wanted = {
-        "explicit": restore(explicit, _addresses(spec)),
-        "pip": requirements(spec, section.pip) if section.pip else "",
-        "direct": requirements(spec, section.direct) if section.direct else "",
+        "explicit.txt": restore(explicit, _addresses(spec)),
+        "pip.txt": requirements(spec, section.pip) if section.pip else "",
+        "direct.txt": requirements(spec, section.direct) if section.direct else "",
         "state": parts["state"],
     }
     return Recipe(

@@ -6,14 +6,13 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from packaging.utils import canonicalize_name
 
 from envsync import scripts
 from envsync.errors import HostError
-from envsync.lock import LockedPackage
+from envsync.lock import LockedPackage, linking_order
 from envsync.model import Facts, Package
 from envsync.ports import Command, Completed
 from envsync.records import read_records, split
@@ -60,8 +59,10 @@ def parse_solution(done: Completed, facts: Facts) -> Solution:
             hint="see what the host printed",
             output=done.log,
         )
-    records = {each["name"]: each for each in read_records(parts["conda"]).values()}
-    order = _order(records, _depends(parts["depends"]))
+    found = read_records(parts["conda"])
+    records = {each["name"]: each for each in found.values()}
+    depends = _depends(parts["depends"])
+    order = linking_order({each["name"]: depends.get(file, set()) for file, each in found.items()})
     origins = _origins(parts["pip"], done.log) if facts.pip else {}
     lines = [_requirement(each, origins.get(each.name)) for each in facts.pip]
     return Solution(
@@ -101,18 +102,6 @@ def _depends(lines: Iterable[str]) -> Mapping[str, set[str]]:
         if name := re.search(r'"([^\s"=<>!~\[]+)', text):
             found.setdefault(file, set()).add(name[1])
     return found
-
-
-def _order(
-    records: Mapping[str, Mapping[str, Any]], depends: Mapping[str, set[str]]
-) -> Sequence[str]:
-    """Names, each after what it depends on; equal ones by the alphabet."""
-    by_name = {file.rsplit("-", 2)[0]: wanted for file, wanted in depends.items()}
-    graph = {name: sorted(by_name.get(name, set()) & records.keys()) for name in sorted(records)}
-    try:
-        return list(TopologicalSorter(graph).static_order())
-    except CycleError:  # conda allows them (python and pip, once)
-        return sorted(records, key=lambda name: (name != "python", name))
 
 
 def _locked(record: Mapping[str, Any]) -> LockedPackage:

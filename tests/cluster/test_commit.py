@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 
 from cluster.conftest import Maker
 from cluster.lab import Cluster, Node
-from cluster.waiting import slow_down, wait_until
+from cluster.waiting import processes_below, slow_down, wait_until
 
 
 def current(cluster: Cluster) -> list[str]:
@@ -77,12 +78,21 @@ def test_connection_killed_while_one_prepares(make_cluster: Maker) -> None:
     slow_down(victim, 4)
     before = starts(cluster)
     with subprocess.Popen(
-        cluster.command("push", "hosts.txt"), cwd=cluster.folder, stdout=subprocess.DEVNULL
+        cluster.command("push", "hosts.txt", "--json"),
+        cwd=cluster.folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
     ) as push:
         wait_until(lambda: len(victim.conda_starts) > before[1])
+        cut = time.monotonic()
         victim.cut_connections()
+        out, _ = push.communicate(timeout=60)
     assert push.returncode == 1
+    assert '"cause": "link-lost"' in out
+    assert time.monotonic() - cut < 15
     assert current(cluster) == old
+    wait_until(lambda: not processes_below(victim), 15)
     assert cluster.run("verify").code == 0
     again = cluster.run("push", "hosts.txt")
     assert again.code == 0, again.out
@@ -253,6 +263,7 @@ def test_interruption_after_the_decision_says_which_are_where(
     ) as push:
         wait_until(decision.exists, 60)
         wait_until(lambda: current(cluster)[0] != current(cluster)[1])
+        time.sleep(1)  # the node has moved its link, and says so over a slow line
         push.send_signal(signal.SIGINT)
         out, _ = push.communicate(timeout=20)
     assert push.returncode == 130
@@ -282,7 +293,8 @@ def test_second_push_is_told_who_is_at_work(make_cluster: Maker, tmp_path: Path)
         message = second.json["result"]["hosts"][0]["failure"]["message"]
         assert f"(pid {push.pid})" in message
     assert push.returncode == 0
-    assert other.run("push", "hosts.txt").code == 0
+    again = other.run("push", "hosts.txt", "--dry-run")
+    assert (again.code, "would install" in again.out) == (0, True)
 
 
 def test_lock_of_a_push_that_is_gone_from_another_machine_is_broken_on_request(

@@ -120,7 +120,7 @@ def test_conda_of_a_node_over_ssh(make_cluster: Maker, tmp_path: Path) -> None:
     extra = Channel(tmp_path / "extra")
     torch = {"torch/__init__.py": TORCH}
     extra.add(python_library("pytorch", "2.5.1", torch, depends=("python", "numlike")))
-    cluster.write_environment("numlike=1.26", "pytorch", pip=["einlike"])
+    cluster.write_environment("numlike=1.26", "pytorch", pip=["einlike"], locked=False)
     text = (cluster.folder / "environment.yml").read_text()
     text = text.replace("channels:\n", f"channels:\n  - {extra.url}\n")
     (node.home / "environment.yml").write_text(text)

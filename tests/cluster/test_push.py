@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from cluster.conftest import Maker
-from cluster.lab import Cluster, Node, keygen
-from cluster.waiting import slow_down, wait_until
+from cluster.lab import Cluster, keygen
+from cluster.waiting import processes_below, slow_down, wait_until
 from envsync.demo.channel import Channel, python_package
 
 
@@ -21,19 +21,6 @@ def failures(result: dict[str, object]) -> dict[str, str]:
     """Cause by host, of the hosts that failed."""
     hosts: list[dict[str, object]] = result["result"]["hosts"]  # type: ignore[index]
     return {str(h["host"]): h["failure"]["cause"] for h in hosts if h["failure"]}  # type: ignore[index]
-
-
-def processes_below(node: Node) -> list[str]:
-    """Command lines that mention the node's home."""
-    found = []
-    for file in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            line = file.read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
-        except OSError:
-            continue
-        if str(node.root) in line:
-            found.append(line)
-    return found
 
 
 def test_the_whole_story(make_cluster: Maker) -> None:
@@ -207,37 +194,6 @@ def test_conda_that_hides_a_pip_failure_is_found_out(make_cluster: Maker) -> Non
     assert not list((node.envs / ".envsync" / "train").glob("*/"))
 
 
-def test_connection_killed_in_a_create_ends_soon_and_a_second_push_completes(
-    make_cluster: Maker,
-) -> None:
-    cluster = make_cluster(2)
-    victim, other = cluster.nodes
-    cluster.write_environment("tiny")
-    before = len(victim.conda_starts)
-    slow_down(victim, 4)
-    with subprocess.Popen(
-        cluster.command("push", "hosts.txt", "--json"),
-        cwd=cluster.folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as push:
-        wait_until(lambda: len(victim.conda_starts) > before)
-        cut = time.monotonic()
-        victim.cut_connections()
-        out, _ = push.communicate(timeout=60)
-    assert push.returncode == 1
-    assert '"cause": "link-lost"' in out
-    assert time.monotonic() - cut < 15
-    assert not (other.envs / "train").is_symlink()
-    assert not (victim.envs / "train").is_symlink()
-    wait_until(lambda: not processes_below(victim), 15)
-    again = cluster.run("push", "hosts.txt")
-    assert again.code == 0, again.out
-    assert len(other.conda_starts) == 1
-    assert cluster.run("verify").code == 0
-
-
 def test_interrupt_ends_at_once_with_the_remote_build(make_cluster: Maker) -> None:
     cluster = make_cluster(1)
     node = cluster.nodes[0]
@@ -334,21 +290,6 @@ def test_variables_and_activation_scripts_count_for_the_probe(make_cluster: Make
     torch = dict(seen["facts"]["runtime"])["torch"]
     assert torch.startswith("broken: OSError: libcudart.so.12")
     assert str(fake) in torch
-
-
-def test_push_killed_outright_is_completed_by_the_next(make_cluster: Maker) -> None:
-    cluster = make_cluster(1)
-    node = cluster.nodes[0]
-    cluster.write_environment("tiny")
-    slow_down(node, 3)
-    with subprocess.Popen(cluster.command("push", "hosts.txt"), cwd=cluster.folder) as push:
-        wait_until(lambda: node.conda_starts)
-        push.kill()
-    done = cluster.run("push", "hosts.txt")
-    assert done.code == 0, done.out
-    assert cluster.run("verify").code == 0
-    assert not (node.envs / ".envsync" / ".building").exists()
-    assert not (node.envs / ".envsync" / "train" / ".push").exists()
 
 
 def test_broken_python_is_one_finding_and_rebuild_mends_it(make_cluster: Maker) -> None:

@@ -44,16 +44,16 @@ def text(suffix: str) -> str:
 
 
 def test_credentials_are_put_back_for_the_tools_of_the_node() -> None:
-    assert text("explicit").splitlines() == [
+    assert text("explicit.txt").splitlines() == [
         "@EXPLICIT",
         f"https://me:pw@c.test/t/tk-1/private/linux-64/python-3.11.7-0.conda#{'a' * 32}",
         f"https://other.test/noarch/pip-24-0.conda#sha256:{'b' * 64}",
     ]
-    assert text("pip").splitlines() == [
+    assert text("pip.txt").splitlines() == [
         "--extra-index-url https://u:p@pypi.test/simple",
         f"einops==0.8.0 --hash=sha256:{'c' * 64}",
     ]
-    assert text("direct").splitlines()[1] == "flash @ git+https://tok@g.test/flash@0123abc"
+    assert text("direct.txt").splitlines()[1] == "flash @ git+https://tok@g.test/flash@0123abc"
 
 
 def test_lock_beside_the_prefix_has_none() -> None:
@@ -84,7 +84,7 @@ def test_id_is_that_of_what_is_installed_and_not_of_the_file() -> None:
 
 def test_nothing_is_sent_that_is_not_needed() -> None:
     bare = replace(SECTION, pip=(), direct=())
-    assert set(locked(replace(SPEC, variables=()), bare).files) == {"yml", "lock", "explicit"}
+    assert set(locked(replace(SPEC, variables=()), bare).files) == {"yml", "lock", "explicit.txt"}
     assert dict(unlocked(SPEC).files) == {"yml": SPEC.raw}
 
 
@@ -93,9 +93,9 @@ def test_command_is_that_of_the_flavour() -> None:
     conda, micromamba = Conda("/c/bin/conda", "/c"), Conda("/m/bin/micromamba", "/m")
     assert recipe.argv(conda, SLOT) == (
         "/c/bin/conda", "create", "--yes", "--no-default-packages",
-        "--prefix", SLOT.prefix, "--file", f"{SLOT.prefix}.explicit",
+        "--prefix", SLOT.prefix, "--file", f"{SLOT.prefix}.explicit.txt",
     )  # fmt: skip
-    assert recipe.argv(micromamba, SLOT)[-1] == f"{SLOT.prefix}.explicit"
+    assert recipe.argv(micromamba, SLOT)[-1] == f"{SLOT.prefix}.explicit.txt"
     assert "--no-default-packages" not in recipe.argv(micromamba, SLOT)
     assert unlocked(SPEC).argv(conda, SLOT)[1:3] == ("env", "create")
 

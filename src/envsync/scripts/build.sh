@@ -4,8 +4,8 @@
 #
 # $1  prefix   $2  text of as_job.sh   $3...  the command that fills it
 #
-# Beside the prefix may lie requirements that pip adds (.pip, with hashes; .direct, which cannot
-# have one) and the environment's variables (.state).
+# Beside the prefix may lie requirements that pip adds (.pip.txt, with hashes; .direct.txt, which
+# cannot have one) and the environment's variables (.state).
 
 prefix=$1
 as_job=$2
@@ -78,11 +78,11 @@ pip_install() {
 }
 
 "$@" </dev/null >&2 || give_up $?
-if [ -e "$prefix.pip" ]; then
-    pip_install --require-hashes --requirement "$prefix.pip" || give_up $?
+if [ -e "$prefix.pip.txt" ]; then
+    pip_install --require-hashes --requirement "$prefix.pip.txt" || give_up $?
 fi
-if [ -e "$prefix.direct" ]; then
-    pip_install --requirement "$prefix.direct" || give_up $?
+if [ -e "$prefix.direct.txt" ]; then
+    pip_install --requirement "$prefix.direct.txt" || give_up $?
 fi
 if [ -e "$prefix.state" ]; then
     cp "$prefix.state" "$prefix/conda-meta/state" || give_up $?

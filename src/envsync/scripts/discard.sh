@@ -8,7 +8,7 @@ case $1 in
 *) exit 1 ;;
 esac
 [ ! -e "$1/.sealed" ] || exit 0
-for suffix in yml lock explicit pip direct state; do
+for suffix in $(beside); do
     rm -f "$1.$suffix"
 done
 rm -rf "$1"

@@ -11,7 +11,7 @@ trap 'rm -f "$base".*."part$$"' EXIT
 trap 'exit 143' HUP INT TERM
 mkdir -p "${base%/*}" || exit 1
 umask 077
-for old in yml lock explicit pip direct state; do
+for old in $(beside); do
     rm -f "$base.$old"
 done
 while [ $# -ge 2 ]; do

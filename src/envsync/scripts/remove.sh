@@ -22,7 +22,7 @@ for generation in "$@"; do
     # Without its seal a prefix that is half removed is never taken for a whole one.
     rm -f "$ours/$generation/.sealed" "$ours/$generation/.built" &&
         rm -rf "${ours:?}/$generation" || exit 1
-    for suffix in yml lock explicit pip direct state; do
+    for suffix in $(beside); do
         rm -f "$ours/$generation.$suffix"
     done
 done

@@ -1,0 +1,7 @@
+# shellcheck shell=sh
+# Put before the scripts that need it.
+
+# What may lie beside a prefix, by suffix: what it was made from.
+beside() {
+    echo yml lock explicit.txt pip.txt direct.txt state
+}
