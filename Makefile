@@ -21,7 +21,8 @@ demo: $(VENV)/.demo  ## The whole job on this machine: three SSH nodes, push, dr
 
 test: $(VENV)/.test  ## Unit tests, then real sshd and real conda
 	$(BIN)/python tests/need.py
-	$(BIN)/pytest tests/unit tests/cluster
+	$(BIN)/pytest tests/unit
+	$(BIN)/pytest tests/cluster -n 2 --dist worksteal
 
 test-long: $(VENV)/.test  ## What takes minutes: the demo, kill -9 at twenty moments of a push
 	$(BIN)/python tests/need.py

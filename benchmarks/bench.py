@@ -32,6 +32,7 @@ def cluster(nodes: int, hosts_a_node: int = 1) -> Iterator[Cluster]:
                 free_port(address),
                 base / f"node{number}",
                 aliases=min(hosts_a_node, MAX_LISTEN) - 1,
+                extra="MaxStartups 500",  # what is dropped and tried again is no fair measure
             )
             node.install_conda()
             made.append(node.start())

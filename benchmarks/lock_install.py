@@ -1,7 +1,13 @@
-"""CPU time of one node: an install from the lock, against `conda env create` of the same file."""
+"""CPU time of one node: an install from the lock, against `conda env create` of the same file.
+
+The channel has 40 libraries in five versions each that depend on one another, so that there is
+something to solve, and an index of 60,000 packages, which a solver has to read. conda-forge's has
+seven times as many.
+"""
 
 from __future__ import annotations
 
+import json
 import resource
 import shutil
 import sys
@@ -10,6 +16,7 @@ from pathlib import Path
 
 from bench import cluster, compare
 
+from envsync.demo.channel import Channel, pip_package, python_library, python_package
 from envsync.flavours import Conda
 from envsync.generations import Slot
 from envsync.lock import parse_lock
@@ -20,6 +27,8 @@ from envsync.spec import read_environment
 from envsync.transport.local import LocalTransport
 
 ROUNDS = 5
+LIBRARIES = 40
+INDEXED = 60_000
 LIMIT = 0.5
 
 
@@ -33,11 +42,37 @@ def cpu_seconds(run: Callable[[], Completed]) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+def fill(channel: Channel) -> None:
+    """Libraries of which each wants a range of versions of the three before it."""
+    packages = [python_package(), pip_package()]
+    for number in range(LIBRARIES):
+        for minor in range(5):
+            before = range(max(0, number - 3), number)
+            depends = tuple(f"lib{other:02} >=1.{max(0, minor - 2)},<1.9" for other in before)
+            name = f"lib{number:02}"
+            files = {f"{name}/__init__.py": f"version = '1.{minor}'\n"}
+            packages.append(python_library(name, f"1.{minor}", files, depends=("python", *depends)))
+    channel.add(*packages)
+    index = channel.folder / "noarch" / "repodata.json"
+    repodata = json.loads(index.read_text())
+    (_, sample), *_ = repodata["packages"].items()
+    for number in range(INDEXED):
+        entry = sample | {"name": f"other{number}", "depends": ["python"]}
+        repodata["packages"][f"other{number}-1.0-0.tar.bz2"] = entry
+    index.write_text(json.dumps(repodata))
+
+
 def main() -> int:
     """Build the same environment both ways, by turns, with a warm package cache."""
     with cluster(1) as lab:
         node = lab.nodes[0]
-        lab.write_environment("numlike=1.26", "tiny", pip=["einlike==0.8.0"])
+        channel = Channel(node.home / "channel")
+        fill(channel)
+        wanted = "".join(f"  - lib{number:02}\n" for number in range(0, LIBRARIES, 3))
+        (lab.folder / "environment.yml").write_text(
+            f"name: train\nchannels:\n  - {channel.url}\n  - nodefaults\n"
+            f"dependencies:\n  - python=3\n  - pip\n{wanted}  - pip:\n      - einlike==0.8.0\n"
+        )
         made = lab.run("lock", "hosts.txt")
         if made.code:
             print(made.out, made.err)

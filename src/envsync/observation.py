@@ -98,10 +98,13 @@ def observe(name: str) -> Command:
 def parse(done: Completed) -> Observation:
     """Read the answer; raises HostError when it is none."""
     answers: dict[str, list[str]] = {}
+    switched = []
     for line in done.text.splitlines():
         key, tab, value = line.partition("\t")
         if tab:
             answers.setdefault(key, []).append(value)
+        else:
+            switched.append(line)
 
     def one(key: str) -> str:
         return answers.get(key, [""])[0]
@@ -129,7 +132,7 @@ def parse(done: Completed) -> Observation:
         sealed=tuple(answers.get("sealed", ())),
         changed=tuple(answers.get("changed", ())),
         unsealed=tuple(answers.get("unsealed", ())),
-        history=tuple(_history(answers.get("switched", ()))),
+        history=tuple(_history(switched)),
     )
 
 

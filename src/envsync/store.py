@@ -200,10 +200,15 @@ class EventLog:
         record = {
             "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "event": type(event).__name__.lower(),
-            **dataclasses.asdict(event),
+            **vars(event),
         }
-        self._stream.write(json.dumps(record | {"host": str(event.host)}) + "\n")
+        self._stream.write(json.dumps(record, default=_plain) + "\n")
         self._stream.flush()
+
+
+def _plain(value: object) -> object:
+    """What JSON does not know: hosts by their name, other data by their fields."""
+    return str(value) if isinstance(value, Host) else vars(value)
 
 
 def write_whole(file: Path, content: bytes, mode: int = 0o600) -> None:

@@ -295,7 +295,7 @@ class Cluster:
             capture_output=True,
             text=True,
             timeout=240,
-            env={**os.environ, **(env or {})},
+            env={**os.environ, "COLUMNS": "200", **(env or {})},
             check=False,
         )
         return Ran(done.returncode, done.stdout, done.stderr)

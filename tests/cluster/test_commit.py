@@ -174,7 +174,7 @@ def test_process_that_runs_by_the_link_holds_the_switch_unless_forced(
     old = current(cluster)
     cluster.write_environment("numlike=1.26")
     with job(cluster.nodes[1]) as pid:
-        held = cluster.run("push", "hosts.txt", env={"COLUMNS": "200"})
+        held = cluster.run("push", "hosts.txt")
         assert held.code == 1
         assert str(pid) in held.out
         assert "time.sleep(120)" in held.out
@@ -306,7 +306,7 @@ def test_lock_of_a_push_that_is_gone_from_another_machine_is_broken_on_request(
     lock = node.envs / ".envsync" / "train" / ".push"
     lock.mkdir(parents=True)
     (lock / "owner").write_text("aaaa\tgpu01\tfar-away\t12:34\t1700000000\tops@login9 (pid 7)\n")
-    done = cluster.run("push", "hosts.txt", env={"COLUMNS": "250"})
+    done = cluster.run("push", "hosts.txt")
     assert done.code == 1
     assert "ops@login9 (pid 7), since 2023-11-14" in done.out
     assert "--break-lock" in done.out
@@ -349,14 +349,14 @@ def test_link_that_was_removed_or_moved_by_hand_is_told(make_cluster: Maker) -> 
     cluster.write_environment("tiny")
     assert cluster.run("push", "hosts.txt").code == 0
     link.unlink()
-    gone = cluster.run("push", "hosts.txt", env={"COLUMNS": "200"})
+    gone = cluster.run("push", "hosts.txt")
     assert (gone.code, "was removed by hand" in gone.out) == (0, True)
     first = link.readlink()
     cluster.write_environment("numlike=1.26")
     assert cluster.run("push", "hosts.txt").code == 0
     link.unlink()
     link.symlink_to(first)
-    moved = cluster.run("push", "hosts.txt", env={"COLUMNS": "200"})
+    moved = cluster.run("push", "hosts.txt")
     assert (moved.code, "was moved by hand" in moved.out) == (0, True)
 
 
@@ -373,7 +373,7 @@ def test_hosts_with_one_file_system_build_once_and_are_probed_each(make_cluster:
     assert all(each["facts"]["prefix"] for each in hosts)
     assert sum(each["shares_with"] == owner for each in hosts) == 2
     cluster.write_environment("numlike=1.25")
-    shown = cluster.run("push", "hosts.txt", env={"COLUMNS": "200"})
+    shown = cluster.run("push", "hosts.txt")
     assert shown.code == 0
     assert shown.out.count("installed (shared with") == 1
     assert len(node.conda_starts) == 2

@@ -143,7 +143,7 @@ def test_every_kind_of_failing_host_in_one_push(make_cluster: Maker, tmp_path: P
     assert "tiny" in by_host[poor.host]["failure"]["output"]
     assert all(each["failure"]["hint"] for each in by_host.values() if each["failure"])
     assert not list((poor.envs / ".envsync" / "train").glob("*/"))
-    shown = cluster.run("push", "hosts.txt", "-j", "1", *wishes, env={"COLUMNS": "250"})
+    shown = cluster.run("push", "hosts.txt", "-j", "1", *wishes)
     rows = [line for line in shown.out.splitlines() if line.split()[:1] == [down.address]]
     assert any("nothing listens" in row and "is sshd running" in row for row in rows)
 

@@ -13,7 +13,9 @@ import typer
 from envsync import __version__
 from envsync.cli.options import (
     AsJson,
+    BestEffort,
     BreakLock,
+    Canary,
     Connecting,
     EnvironmentFile,
     Force,
@@ -21,6 +23,10 @@ from envsync.cli.options import (
     MaybeHosts,
     MaybeHostsFile,
     Name,
+    NoLock,
+    Rebuild,
+    Relock,
+    Replace,
     Timeout,
     reaching_hosts,
 )
@@ -48,29 +54,12 @@ def push(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Look at every host and say what would be done.")
     ] = False,
-    relock: Annotated[
-        bool, typer.Option("--relock", help="Solve anew, although there is a lock for FILE.")
-    ] = False,
-    no_lock: Annotated[
-        bool, typer.Option("--no-lock", help="Let every host solve FILE for itself.")
-    ] = False,
-    rebuild: Annotated[
-        bool,
-        typer.Option("--rebuild", help="Build anew even where the environment looks whole."),
-    ] = False,
-    canary: Annotated[
-        int,
-        typer.Option(
-            "--canary", metavar="N", min=0, help="Prepare N hosts first, and see how that goes."
-        ),
-    ] = 0,
-    best_effort: Annotated[
-        bool, typer.Option("--best-effort", help="Switch the hosts that are ready, if not all are.")
-    ] = False,
-    replace: Annotated[
-        bool,
-        typer.Option("--replace", help="Rename an environment aside that envsync did not make."),
-    ] = False,
+    relock: Relock = False,
+    no_lock: NoLock = False,
+    rebuild: Rebuild = False,
+    canary: Canary = 0,
+    best_effort: BestEffort = False,
+    replace: Replace = False,
     force: Force = False,
     break_lock: BreakLock = False,
     timeout: Timeout = 3600.0,
@@ -108,9 +97,7 @@ def lock(
     hosts: Hosts,
     file: EnvironmentFile = DEFAULT_FILE,
     name: Name = None,
-    relock: Annotated[
-        bool, typer.Option("--relock", help="Solve anew, although there is a lock for FILE.")
-    ] = False,
+    relock: Relock = False,
     break_lock: BreakLock = False,
     timeout: Timeout = 3600.0,
     *,

@@ -48,6 +48,27 @@ Name = Annotated[
     str | None,
     typer.Option("-n", "--name", help="Name of the environment, instead of the file's."),
 ]
+Relock = Annotated[
+    bool, typer.Option("--relock", help="Solve anew, although there is a lock for FILE.")
+]
+NoLock = Annotated[bool, typer.Option("--no-lock", help="Let every host solve FILE for itself.")]
+Rebuild = Annotated[
+    bool,
+    typer.Option("--rebuild", help="Build anew even where the environment looks whole."),
+]
+Canary = Annotated[
+    int,
+    typer.Option(
+        "--canary", metavar="N", min=0, help="Prepare N hosts first, and see how that goes."
+    ),
+]
+BestEffort = Annotated[
+    bool, typer.Option("--best-effort", help="Switch the hosts that are ready, if not all are.")
+]
+Replace = Annotated[
+    bool,
+    typer.Option("--replace", help="Rename an environment aside that envsync did not make."),
+]
 Force = Annotated[
     bool,
     typer.Option("--force", help="Switch although processes run through the environment's link."),

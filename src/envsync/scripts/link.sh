@@ -26,7 +26,7 @@ adopt() {
         number=.$((${number#.} + 1))
     done
     aside=$ours/adopted$number
-    { fingerprint "$link" && echo adopted; } >"$link/.sealed" &&
+    { (fingerprint "$link") && echo adopted; } >"$link/.sealed" &&
         mv -T "$link" "$aside" && remember "${aside##*/}"
 }
 

@@ -74,99 +74,125 @@ ask_login_shell() {
     try_path "$(printf '%s\n' "$settings" | sed -n 's/^PATH=//p' | tail -n 1)" 'login shell'
 }
 
+# The functions below set a variable of their own name: a subshell for each answer would cost
+# more than the answer, and a push may look at a thousand nodes.
+
 root_prefix() { # of $found
     case $found in
     */micromamba)
-        for root in "${MAMBA_ROOT_PREFIX:-}" "$HOME/micromamba" "$HOME/.local/share/mamba"; do
-            [ -z "$root" ] || [ ! -d "$root" ] || break
+        for root_prefix in "${MAMBA_ROOT_PREFIX:-}" "$HOME/micromamba" \
+            "$HOME/.local/share/mamba"; do
+            [ -z "$root_prefix" ] || [ ! -d "$root_prefix" ] || return 0
         done
-        [ -d "$root" ] || root=${MAMBA_ROOT_PREFIX:-$HOME/micromamba}
+        root_prefix=${MAMBA_ROOT_PREFIX:-$HOME/micromamba}
         ;;
     *)
-        root=$(readlink -f "$found")
-        root=${root%/*}
-        root=${root%/*}
+        root_prefix=$found
+        [ ! -L "$found" ] || root_prefix=$(readlink -f "$found")
+        root_prefix=${root_prefix%/*/*}
         ;;
     esac
-    printf '%s' "$root"
 }
 
-version() { # of $found below root prefix $1, from the record of its own package
+version() { # of $found below $root_prefix, from the record of its own package
+    version=
     tool=${found##*/}
-    for record in "$1/conda-meta/$tool"-[0-9]*.json; do
+    for record in "$root_prefix/conda-meta/$tool"-[0-9]*.json; do
         [ -f "$record" ] || continue
         record=${record##*/"$tool"-}
-        printf '%s' "${record%%-*}"
+        version=${record%%-*}
         return
     done
     # micromamba is one small binary, quick to start, and belongs to no prefix.
-    [ "$tool" != micromamba ] || "$found" --version 2>/dev/null | head -n 1
+    [ "$tool" != micromamba ] || version=$("$found" --version 2>/dev/null | head -n 1)
+}
+
+# The first of `envs_dirs` in a .condarc: YAML, of which this reads the two usual forms.
+first_envs_dir() { # file
+    first_envs_dir=
+    inside=
+    while IFS= read -r line || [ -n "$line" ]; do
+        case $line in
+        envs_dirs:*\[*)
+            first_envs_dir=${line#*\[}
+            first_envs_dir=${first_envs_dir%%[],]*}
+            break
+            ;;
+        envs_dirs:*) inside=yes ;;
+        -* | [[:blank:]]*-*)
+            if [ -n "$inside" ]; then
+                first_envs_dir=${line#*-}
+                break
+            fi
+            ;;
+        '' | '#'* | [[:blank:]]*) ;;
+        *) [ -z "$inside" ] || break ;;
+        esac
+    done <"$1"
+    quotes='["'"'"'[:blank:]]'
+    while :; do
+        case $first_envs_dir in
+        $quotes*) first_envs_dir=${first_envs_dir#?} ;;
+        *$quotes) first_envs_dir=${first_envs_dir%?} ;;
+        *) break ;;
+        esac
+    done
 }
 
 # conda's documented places, strongest first; in each, the first item of envs_dirs counts.
-configured_envs_dir() { # root prefix
-    for dirs in "${CONDA_ENVS_DIRS:-}" "${CONDA_ENVS_PATH:-}"; do
-        [ -z "$dirs" ] || { printf '%s' "${dirs%%:*}" && return; }
+envs_dir() { # below $root_prefix
+    for envs_dir in "${CONDA_ENVS_DIRS:-}" "${CONDA_ENVS_PATH:-}"; do
+        envs_dir=${envs_dir%%:*}
+        [ -z "$envs_dir" ] || return 0
     done
     for rc in "${CONDARC:-}" "$HOME/.condarc" "$HOME/.conda/.condarc" "$HOME/.conda/condarc" \
-        "${XDG_CONFIG_HOME:-$HOME/.config}/conda/.condarc" "$1/.condarc" "$1/condarc" \
-        /etc/conda/.condarc /etc/conda/condarc; do
-        [ -n "$rc" ] && [ -r "$rc" ] || continue
-        dir=$(awk '
-            function clean(s) {
-                gsub(/^[ \t"\047]+|[ \t"\047]+$/, "", s); return s
-            }
-            /^envs_dirs:[ \t]*\[/ {
-                sub(/^envs_dirs:[ \t]*\[/, ""); sub(/[],].*/, ""); print clean($0); exit
-            }
-            /^envs_dirs:/ { inside = 1; next }
-            inside && /^[ \t]*-/ { sub(/^[ \t]*-/, ""); print clean($0); exit }
-            inside && /^[^ \t#]/ { exit }
-        ' "$rc")
-        case $dir in
+        "${XDG_CONFIG_HOME:-$HOME/.config}/conda/.condarc" "$root_prefix/.condarc" \
+        "$root_prefix/condarc" /etc/conda/.condarc /etc/conda/condarc; do
+        [ -n "$rc" ] && [ -r "$rc" ] && [ -f "$rc" ] || continue
+        first_envs_dir "$rc"
+        envs_dir=$first_envs_dir
+        case $envs_dir in
         '') continue ;;
-        '~'/*) dir=$HOME/${dir#'~/'} ;;
-        \$HOME/*) dir=$HOME/${dir#\$HOME/} ;;
+        '~'/*) envs_dir=$HOME/${envs_dir#'~/'} ;;
+        \$HOME/*) envs_dir=$HOME/${envs_dir#\$HOME/} ;;
         esac
-        printf '%s' "$dir"
         return
     done
-}
-
-envs_dir() { # root prefix
-    dir=$(configured_envs_dir "$1")
-    if [ -n "$dir" ]; then
-        printf '%s' "$dir"
-    elif [ -w "$1/envs" ] || { [ ! -e "$1/envs" ] && [ -w "$1" ]; }; then
-        printf '%s' "$1/envs"
+    if [ -w "$root_prefix/envs" ] || { [ ! -e "$root_prefix/envs" ] && [ -w "$root_prefix" ]; }; then
+        envs_dir=$root_prefix/envs
     else
-        printf '%s' "$HOME/.conda/envs"
+        envs_dir=$HOME/.conda/envs
     fi
 }
 
-free_kib() { # a folder that need not exist yet
-    folder=$1
+say_free_kib() { # where $envs_dir is or will be
+    folder=$envs_dir
     while [ ! -d "$folder" ] && [ -n "$folder" ]; do
         folder=${folder%/*}
     done
-    df -Pk "${folder:-/}" 2>/dev/null | awk 'NR == 2 { print $4 }'
+    # Names may hold blanks; what is free stands before the percentage.
+    free=
+    for word in $(df -Pk "${folder:-/}" 2>/dev/null); do
+        case $word in
+        [0-9]*%) break ;;
+        esac
+        free=$word
+    done
+    say free_kib "$free"
 }
 
-environment() { # envs dir
-    if [ -L "$1/$name" ]; then
-        say link "$(readlink "$1/$name")"
-    elif [ -e "$1/$name" ]; then
-        say plain "$1/$name"
+environment() { # in $envs_dir
+    if [ -L "$envs_dir/$name" ]; then
+        say link "$(readlink "$envs_dir/$name")"
+    elif [ -e "$envs_dir/$name" ]; then
+        say plain "$envs_dir/$name"
     fi
-    if [ -r "$1/.envsync/$name/history" ]; then
-        tail -n 100 "$1/.envsync/$name/history" | while IFS= read -r line; do
-            say switched "$line"
-        done
-    fi
-    for prefix in "$1/.envsync/$name"/*/; do
+    for prefix in "$envs_dir/.envsync/$name"/*/; do
         prefix=${prefix%/}
         if [ -e "$prefix/.sealed" ]; then
-            if [ "$(head -n 1 "$prefix/.sealed")" = "$(fingerprint "$prefix")" ]; then
+            sealed=
+            read -r sealed <"$prefix/.sealed"
+            if [ "$sealed" = "$(fingerprint "$prefix")" ]; then
                 say sealed "${prefix##*/}"
             else
                 say changed "${prefix##*/}"
@@ -175,6 +201,10 @@ environment() { # envs dir
             say unsealed "${prefix##*/}"
         fi
     done
+    # Its lines have no tab, and follow as they are.
+    if [ -r "$envs_dir/.envsync/$name/history" ]; then
+        tail -n 100 "$envs_dir/.envsync/$name/history"
+    fi
 }
 
 cuda() {
@@ -190,21 +220,24 @@ cuda() {
 }
 
 say home "$HOME"
-say user "$(id -un)"
-say hostname "$(uname -n)"
-say system "$(uname -s)"
-say machine "$(uname -m)"
-say kernel "$(uname -r)"
+say user "${LOGNAME:-$(id -un)}"
+# shellcheck disable=SC2046 # one word each
+set -- $(uname -snrm)
+say system "$1"
+say hostname "$2"
+say kernel "$3"
+say machine "$4"
 say libc "$(getconf GNU_LIBC_VERSION 2>/dev/null)"
 cuda
 find_conda
 if [ -n "$found" ]; then
-    root=$(root_prefix)
-    envs=$(envs_dir "$root")
-    say root_prefix "$root"
-    say conda_version "$(version "$root")"
-    say envs_dir "$envs"
-    say free_kib "$(free_kib "$envs")"
-    environment "$envs"
+    root_prefix
+    version
+    envs_dir
+    say root_prefix "$root_prefix"
+    say conda_version "$version"
+    say envs_dir "$envs_dir"
+    say_free_kib
+    environment
 fi
 exit 0

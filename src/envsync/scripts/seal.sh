@@ -9,4 +9,4 @@ hooks=$1/etc/conda/activate.d
 mkdir -p "$hooks" && printf '%s\n' "$3" >"$hooks/~envsync.sh" || exit 1
 printf '%s\n' "$4" >"$1/conda-meta/frozen" || exit 1
 part=$1/.sealed.$$
-{ fingerprint "$1" && printf '%s\n' "$2"; } >"$part" && mv -f "$part" "$1/.sealed"
+{ (fingerprint "$1") && printf '%s\n' "$2"; } >"$part" && mv -f "$part" "$1/.sealed"

@@ -2,13 +2,15 @@
 
 A login shell may be bash, dash, csh, fish or zsh, and its start-up files may print. So the
 only words it ever sees are `exec /bin/sh -c 'eval "$(head -c N)"'`, which all of them read
-alike. The program itself comes down standard input: first N bytes of a *prologue*, which
-sets the time limit and prints the marks that frame the answer, then the script with its
-arguments, then the script's own input. Nothing but two numbers and a random mark varies in
-the text that is evaluated; arguments are quoted by `shlex`, for POSIX `sh` alone.
+alike. The program itself comes down standard input: N bytes of a *prologue*, which holds the
+script with its arguments, sets the time limit and prints the marks that frame the answer; then
+the script's own input. Nothing but numbers, a random mark and quoted text varies in what is
+evaluated; quoting is `shlex`'s, for POSIX `sh` alone.
 
 `head -c N` reads no byte too many, also from a pipe (unlike a shell that reads its script
-from standard input, which POSIX lets read ahead only on seekable files, and dash does).
+from standard input, which POSIX lets read ahead only on seekable files, and dash does). The
+script reaches the shell that is limited in time through its environment: a command line can be
+read by every user of the node, and each program on the way would cost a node some CPU time.
 """
 
 from __future__ import annotations
@@ -26,32 +28,31 @@ KILL_GRACE = 10
 
 _WIRE = "exec /bin/sh -c 'eval \"$(head -c {size})\"'"
 
-# With input of its own the script reads exactly its text and leaves the rest to be read.
-_FED = """\
+_BEGIN = """\
+script={script}
+start='script=$ENVSYNC_SCRIPT; unset ENVSYNC_SCRIPT; eval "$script"'
 printf '\\n%s\\n' {mark}; printf '\\n%s\\n' {mark} >&2
 if command -v timeout >/dev/null 2>&1
-then timeout -k {grace} {limit} /bin/sh -c 'eval "$(head -c {size})"'
-else /bin/sh -c 'eval "$(head -c {size})"'
+then ENVSYNC_SCRIPT=$script timeout -k {grace} {limit} /bin/sh -c "$start" {redirect}
+else ENVSYNC_SCRIPT=$script /bin/sh -c "$start" {redirect}
 fi
-rc=$?
+"""
+
+_END = """\
 printf %s {mark}; printf %s {mark} >&2
 exit $rc
 """
 
+# With input of its own the script reads what follows the prologue.
+_FED = f"{_BEGIN}rc=$?\n{_END}"
+
 # Without input, standard input is a tether: its end means that nobody listens any more, and
 # the script is ended. `timeout` leads a process group, so its children end with it. A
 # signal in the moment when it forks ends it alone, so the group is ended as well.
-_TETHERED = """\
-script="$(head -c {size})"
-exec 3<&0 </dev/null
-printf '\\n%s\\n' {mark}; printf '\\n%s\\n' {mark} >&2
-if command -v timeout >/dev/null 2>&1
-then printf %s "$script" | timeout -k {grace} {limit} /bin/sh -c 'eval "$(cat)"' 3<&- &
-else printf %s "$script" | /bin/sh -c 'eval "$(cat)"' 3<&- &
-fi
+_TETHER = """\
 job=$!
 {{
-    cat <&3
+    read -r nobody <&3
     trap '' TERM
     kill $job
     for second in 1 2 3 4 5 6 7 8 9 10; do kill -TERM -$job || break; sleep 1; done
@@ -61,17 +62,16 @@ watch=$!
 exec 3<&-
 wait $job; rc=$?
 kill $watch 2>/dev/null
-printf %s {mark}; printf %s {mark} >&2
-exit $rc
 """
+_TETHERED = f"exec 3<&0 </dev/null\n{_BEGIN}{_TETHER}{_END}"
 
 
-def script_text(command: Command) -> bytes:
+def script_text(command: Command) -> str:
     """The script with its positional parameters set, as POSIX `sh` reads it."""
     if any("\0" in arg for arg in command.args):
         raise ValueError("a command argument holds a NUL byte")
     arguments = " ".join(shlex.quote(arg) for arg in command.args)
-    return f"set -- {arguments}\n{command.script}".encode()
+    return f"set -- {arguments}\n{command.script}"
 
 
 class Frame:
@@ -145,13 +145,16 @@ class Exchange:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         mark = f"envsync-{secrets.token_hex(12)}"
-        script = script_text(command)
-        template = _TETHERED if command.stdin is None else _FED
+        template, redirect = (_TETHERED, "3<&- &") if command.stdin is None else (_FED, "")
         prologue = template.format(
-            mark=mark, size=len(script), grace=KILL_GRACE, limit=max(1, round(command.timeout))
+            mark=mark,
+            redirect=redirect,
+            script=shlex.quote(script_text(command)),
+            grace=KILL_GRACE,
+            limit=max(1, round(command.timeout)),
         ).encode()
         self.wire = _WIRE.format(size=len(prologue))
-        self.input = prologue + script + (command.stdin or b"")
+        self.input = prologue + (command.stdin or b"")
         self.close_input = command.stdin is not None
         self.limit = command.timeout
         self._clock = clock

@@ -6,8 +6,11 @@ construction; where it is not installed, paramiko's parser reads the user's file
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import shutil
 import subprocess
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +23,9 @@ from envsync.transport.hostkeys import DEFAULT_FILES as KNOWN_HOSTS
 from envsync.transport.identities import DEFAULT_FILES as IDENTITIES
 
 USER_FILE = Path("~/.ssh/config")
+SYSTEM_FILE = Path("/etc/ssh/ssh_config")
+_USUAL_INCLUDE = ["Include", "/etc/ssh/ssh_config.d/*.conf"]
+_asking = threading.Lock()
 _LIMIT = 20
 """Seconds for `ssh -G`, which may run a `Match exec`."""
 
@@ -46,7 +52,12 @@ def settings(host: Host, file: Path | None) -> Settings:
 
     Raises ConnectError for what would have to be followed and is not: a proxy.
     """
-    found = _ask_openssh(host, file) if shutil.which("ssh") else _read(host, file)
+    if not shutil.which("ssh"):
+        found = _read(host, file)
+    elif file is None and not USER_FILE.expanduser().exists() and (common := _common()):
+        found = common
+    else:
+        found = _ask_openssh(host, file)
 
     def one(key: str) -> str:
         return next(iter(found.get(key, ())), "")
@@ -72,6 +83,36 @@ def settings(host: Host, file: Path | None) -> Settings:
         use_agent=one("identitiesonly") != "yes",
         known_hosts=tuple(known) or KNOWN_HOSTS,
         key_name=one("hostkeyalias"),
+    )
+
+
+def _common() -> Mapping[str, Sequence[str]] | None:
+    """The system's settings, if they are the same for every host; asked for once.
+
+    A start of ssh for each of a thousand hosts would cost more than the connection.
+    """
+    with _asking:
+        return _ask_once()
+
+
+@functools.cache
+def _ask_once() -> Mapping[str, Sequence[str]] | None:
+    for file in (SYSTEM_FILE, *sorted(SYSTEM_FILE.parent.glob("ssh_config.d/*.conf"))):
+        with contextlib.suppress(OSError):
+            if any(map(_is_particular, file.read_text(errors="replace").splitlines())):
+                return None
+    found = _ask_openssh(Host("any.invalid"), None)
+    return {key: values for key, values in found.items() if key != "hostname"}
+
+
+def _is_particular(line: str) -> bool:
+    """Whether a line of ssh_config may mean something else for each host."""
+    words = line.replace("=", " ").split()
+    if not words or words[0].startswith("#") or words == _USUAL_INCLUDE:
+        return False
+    keyword = words[0].lower()
+    return (
+        keyword in {"match", "include"} or (keyword == "host" and words[1:] != ["*"]) or "%" in line
     )
 
 
