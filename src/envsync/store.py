@@ -105,7 +105,8 @@ class Store:
             "operator": decision.operator,
             "flips": [dataclasses.asdict(flip) for flip in decision.flips],
         }
-        write_whole(self.folder / "decision.json", json.dumps(record, indent=2).encode() + b"\n")
+        text = json.dumps(record, indent=2) + "\n"
+        write_whole(self.folder / "decision.json", text.encode(), sync=True)
 
     def decision(self) -> Decision | None:
         """The decision that is not known to be carried out on all hosts, if there is one."""
@@ -211,12 +212,13 @@ def _plain(value: object) -> object:
     return str(value) if isinstance(value, Host) else vars(value)
 
 
-def write_whole(file: Path, content: bytes, mode: int = 0o600) -> None:
-    """Replace `file` whole, and see it on the disk; by default for its owner alone."""
+def write_whole(file: Path, content: bytes, mode: int = 0o600, *, sync: bool = False) -> None:
+    """Replace `file` whole, by default for its owner alone; with `sync` it survives a power cut."""
     handle, part = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     with os.fdopen(handle, "wb") as stream:
         stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
+        if sync:
+            stream.flush()
+            os.fsync(stream.fileno())
     Path(part).chmod(mode)
     Path(part).replace(file)
