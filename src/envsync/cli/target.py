@@ -28,22 +28,32 @@ class Target:
     notices: Sequence[Notice]
 
 
-def find_target(hosts: str | None, file: Path, name: str | None, connecting: Connecting) -> Target:
-    """From the words given, or from what the last push from this folder left."""
+def find_target(
+    hosts: str | None,
+    file: Path,
+    name: str | None,
+    connecting: Connecting,
+    *,
+    judging: bool = False,
+) -> Target:
+    """From the words given, or from what the last push from this folder left.
+
+    Only with `judging` the environment that is wanted is read, which takes its time.
+    """
     store = Store(file.parent)
     pending = _pending(store)
     if hosts is not None:
         return _named(hosts, file, name, connecting, pending)
     last = store.last_push()
     notices = list(pending)
-    if file.exists() and last.raw and file.read_bytes() != last.raw:
+    if judging and file.exists() and last.raw and file.read_bytes() != last.raw:
         notices.append(
             Notice("changed since the last push; comparing with what was pushed", str(file))
         )
     return Target(
         last.hosts,
         name or last.name,
-        _wanted(last) if name in (None, last.name) else None,
+        _wanted(last) if judging and name in (None, last.name) else None,
         connecting.or_remembered(dict(last.connection)),
         notices,
     )

@@ -17,7 +17,7 @@ def verify(
     hosts: str | None, file: Path, name: str | None, connecting: Connecting, *, as_json: bool
 ) -> int:
     """Probe all hosts and say what is not as it should be."""
-    target = find_target(hosts, file, name, connecting)
+    target = find_target(hosts, file, name, connecting, judging=True)
     session = Session("verify", target.hosts, target.connecting, None, as_json=as_json)
     screens.notices(session.out, target.notices)
     with session:
