@@ -6,7 +6,7 @@ import difflib
 import importlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import ModuleType
 
 from envsync.errors import InputError
@@ -18,14 +18,8 @@ def resolve(hosts: Sequence[Host], word: str) -> Host:
 
     Raises InputError with near matches, or with the candidates when several fit.
     """
-    forms: tuple[Callable[[Host], str], ...] = (
-        str,
-        lambda host: str(Host(host.name, "", host.port)),
-        lambda host: host.name,
-        lambda host: _first_label(host.name),
-    )
-    for form in forms:
-        fitting = [host for host in hosts if form(host) == word]
+    for place in range(4):
+        fitting = [host for host in hosts if forms(host)[place] == word]
         if len(fitting) == 1:
             return fitting[0]
         if fitting:
@@ -33,7 +27,7 @@ def resolve(hosts: Sequence[Host], word: str) -> Host:
                 f"{word} may be {' or '.join(str(host) for host in fitting)}",
                 hint="say which, in that form",
             )
-    known = dict.fromkeys(form(host) for form in (str, forms[-1]) for host in hosts)
+    known = dict.fromkeys(form for host in hosts for form in (str(host), forms(host)[-1]))
     near = difflib.get_close_matches(word, known, n=3)
     raise InputError(
         f"{word!r} is not a host of the last push",
@@ -41,6 +35,12 @@ def resolve(hosts: Sequence[Host], word: str) -> Host:
         if near
         else f"the hosts are {fold_names(display_names(hosts).values())}",
     )
+
+
+def forms(host: Host) -> tuple[str, str, str, str]:
+    """What a host may be called: whole, without the user, by its name, by its first label."""
+    without_user = str(Host(host.name, "", host.port))
+    return str(host), without_user, host.name, _first_label(host.name)
 
 
 def _first_label(name: str) -> str:

@@ -18,6 +18,13 @@ class Host:
     """Empty: the user running envsync."""
     port: int = 0
     """0: the default, 22."""
+    address: str = ""
+    """What ssh is told, where that is not `name`: Ansible's `ansible_host`."""
+
+    @property
+    def target(self) -> str:
+        """What one would write behind `ssh`."""
+        return self.address or self.name
 
     def __str__(self) -> str:
         address = f"[{self.name}]" if ":" in self.name else self.name

@@ -4,6 +4,7 @@
     environment.yml   the bytes that were pushed
     environment.lock  the lock that was pushed, if there was one
     decision.json     a switch that was decided and has not been seen to be done on all hosts
+    failed.json       the hosts that failed in the last run
     log.jsonl         what was pushed and rolled back from here, one JSON object a line
     runs/*.jsonl      the events of each run, one JSON object a line
 
@@ -17,7 +18,7 @@ import dataclasses
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -138,6 +139,28 @@ class Store:
     def settle(self) -> None:
         """All hosts have done what was decided."""
         (self.folder / "decision.json").unlink(missing_ok=True)
+
+    def note_failures(self, hosts: Iterable[Host]) -> None:
+        """Keep which hosts failed, for --failed; only where a push has made the folder."""
+        if self.folder.is_dir():
+            record = {"version": 1, "hosts": [dataclasses.asdict(host) for host in hosts]}
+            with contextlib.suppress(OSError):  # a folder of somebody else's
+                write_whole(self.folder / "failed.json", json.dumps(record).encode() + b"\n")
+
+    def failed(self) -> tuple[Host, ...]:
+        """The hosts that failed in the last run; InputError when none is remembered."""
+        file = self.folder / "failed.json"
+        try:
+            return tuple(Host(**host) for host in json.loads(file.read_bytes())["hosts"])
+        except FileNotFoundError as error:
+            raise InputError(
+                f"no run from {self.folder.parent.resolve()} is remembered, so none failed",
+                hint="leave --failed out, or go to the folder that was pushed from",
+            ) from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(
+                f"it cannot be read: {error}", file=str(file), hint="leave --failed out"
+            ) from error
 
     def record(self, entry: Entry) -> None:
         """Add a line to the history of this folder."""

@@ -25,9 +25,13 @@ def decode(raw: bytes, source: str) -> str:
         ) from error
 
 
-def compose(text: str, source: str) -> yaml.Node | None:
-    """The single document of `text`; None when there is nothing in it. Raises InputError."""
-    _refuse_templates(text, source)
+def compose(text: str, source: str, *, templates: bool = False) -> yaml.Node | None:
+    """The single document of `text`; None when there is nothing in it. Raises InputError.
+
+    `templates` lets Jinja pass, for what is not read anyway.
+    """
+    if not templates:
+        _refuse_templates(text, source)
     try:
         documents = list(yaml.compose_all(text, Loader=yaml.SafeLoader))
     except yaml.reader.ReaderError as error:

@@ -27,7 +27,9 @@ from envsync.cli.options import (
     Rebuild,
     Relock,
     Replace,
+    Selecting,
     Timeout,
+    Where,
     reaching_hosts,
 )
 
@@ -64,6 +66,7 @@ def push(
     break_lock: BreakLock = False,
     timeout: Timeout = 3600.0,
     *,
+    selecting: Selecting,
     connecting: Connecting,
     as_json: AsJson = False,
 ) -> None:
@@ -87,7 +90,8 @@ def push(
         force=force,
         replace=replace,
     )
-    request = Request(hosts, file, name, connecting, options, relock, no_lock, as_json)
+    where = Where(hosts, file, name, connecting, selecting)
+    request = Request(where, options, relock, no_lock, as_json)
     raise typer.Exit(push(request))
 
 
@@ -101,6 +105,7 @@ def lock(
     break_lock: BreakLock = False,
     timeout: Timeout = 3600.0,
     *,
+    selecting: Selecting,
     connecting: Connecting,
     as_json: AsJson = False,
 ) -> None:
@@ -113,7 +118,8 @@ def lock(
     from envsync.push import PushOptions
 
     options = PushOptions(ticket(break_lock=break_lock), timeout=timeout)
-    request = Request(hosts, file, name, connecting, options, relock, as_json=as_json)
+    where = Where(hosts, file, name, connecting, selecting)
+    request = Request(where, options, relock, as_json=as_json)
     raise typer.Exit(lock(request))
 
 
@@ -124,6 +130,7 @@ def verify(
     file: EnvironmentFile = DEFAULT_FILE,
     name: Name = None,
     *,
+    selecting: Selecting,
     connecting: Connecting,
     as_json: AsJson = False,
 ) -> None:
@@ -134,7 +141,8 @@ def verify(
     """
     from envsync.cli.commands.verify import verify
 
-    raise typer.Exit(verify(hosts, file, name, connecting, as_json=as_json))
+    where = Where(hosts, file, name, connecting, selecting)
+    raise typer.Exit(verify(where, as_json=as_json))
 
 
 @app.command()
@@ -156,9 +164,8 @@ def diff(
     """
     from envsync.cli.commands.verify import diff
 
-    raise typer.Exit(
-        diff((a, b), hosts, file, name, connecting, everything=everything, as_json=as_json)
-    )
+    where = Where(hosts, file, name, connecting)
+    raise typer.Exit(diff((a, b), where, everything=everything, as_json=as_json))
 
 
 @app.command()
@@ -174,6 +181,7 @@ def rollback(
     force: Force = False,
     break_lock: BreakLock = False,
     *,
+    selecting: Selecting,
     connecting: Connecting,
     as_json: AsJson = False,
 ) -> None:
@@ -185,10 +193,9 @@ def rollback(
     from envsync.cli.commands.rollback import rollback
     from envsync.cli.session import ticket
 
+    where = Where(hosts, file, name, connecting, selecting)
     whose = ticket(break_lock=break_lock)
-    raise typer.Exit(
-        rollback(hosts, to, file, name, connecting, whose, force=force, as_json=as_json)
-    )
+    raise typer.Exit(rollback(where, to, whose, force=force, as_json=as_json))
 
 
 @app.command()
@@ -222,13 +229,15 @@ def log(
     file: EnvironmentFile = DEFAULT_FILE,
     name: Name = None,
     *,
+    selecting: Selecting,
     connecting: Connecting,
     as_json: AsJson = False,
 ) -> None:
     """Show what was pushed and rolled back, by whom, and its end."""
     from envsync.cli.commands.resume import log
 
-    raise typer.Exit(log(hosts, file, name, connecting, as_json=as_json))
+    where = Where(hosts, file, name, connecting, selecting)
+    raise typer.Exit(log(where, as_json=as_json))
 
 
 @app.command()
@@ -238,13 +247,15 @@ def status(
     file: EnvironmentFile = DEFAULT_FILE,
     name: Name = None,
     *,
+    selecting: Selecting,
     connecting: Connecting,
     as_json: AsJson = False,
 ) -> None:
     """Show which generations each host keeps, and who uses them."""
     from envsync.cli.commands.prune import status
 
-    raise typer.Exit(status(hosts, file, name, connecting, as_json=as_json))
+    where = Where(hosts, file, name, connecting, selecting)
+    raise typer.Exit(status(where, as_json=as_json))
 
 
 @app.command()
@@ -264,6 +275,7 @@ def prune(
     name: Name = None,
     break_lock: BreakLock = False,
     *,
+    selecting: Selecting,
     connecting: Connecting,
     as_json: AsJson = False,
 ) -> None:
@@ -275,7 +287,8 @@ def prune(
     from envsync.cli.session import ticket
 
     wishes = Wishes(keep, ticket(break_lock=break_lock), dry_run, clean)
-    raise typer.Exit(prune(hosts, wishes, file, name, connecting, as_json=as_json))
+    where = Where(hosts, file, name, connecting, selecting)
+    raise typer.Exit(prune(where, wishes, as_json=as_json))
 
 
 @app.command()

@@ -23,14 +23,15 @@ class Launcher(StrEnum):
 Hosts = Annotated[
     str,
     typer.Argument(
-        metavar="HOSTS", help="File with one host a line: [user@]host[:port]; - reads stdin."
+        metavar="HOSTS",
+        help="A file (hosts, MPI slots, Ansible), - for stdin, or a node set: gpu[01-16],login1.",
     ),
 ]
 MaybeHosts = Annotated[
     str | None,
     typer.Argument(
         metavar="[HOSTS]",
-        help="File with one host a line, or -; without it, the hosts of the last push from here.",
+        help="A file, -, or a node set; without it, the hosts of the last push from here.",
         show_default=False,
     ),
 ]
@@ -77,6 +78,22 @@ BreakLock = Annotated[
     bool,
     typer.Option("--break-lock", help="Take over from another push that is no more."),
 ]
+Limit = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-l",
+        "--limit",
+        metavar="HOSTS",
+        help="Only these of the inventory: names, gpu[01-04], gpu*, a group, ^FILE; repeatable.",
+    ),
+]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option("-x", "--exclude", metavar="HOSTS", help="All but these, in the same words."),
+]
+Failed = Annotated[
+    bool, typer.Option("--failed", help="Only those that failed in the last run from here.")
+]
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on stdout; text goes to stderr.")
 ]
@@ -109,6 +126,25 @@ LauncherOption = Annotated[
     Launcher,
     typer.Option("--launcher", help="How to reach the hosts: SSH, or this machine itself."),
 ]
+
+
+@dataclass(frozen=True)
+class Selecting:
+    """Which of the hosts that are named a command is for."""
+
+    limit: tuple[str, ...]
+    exclude: tuple[str, ...]
+    failed: bool
+
+    @classmethod
+    def of(
+        cls,
+        limit: Limit = None,
+        exclude: Exclude = None,
+        failed: Failed = False,  # noqa: FBT002 (an option, as typer wants it)
+    ) -> Selecting:
+        """From the options as typer hands them over."""
+        return cls(tuple(limit or ()), tuple(exclude or ()), failed)
 
 
 @dataclass(frozen=True)
@@ -159,20 +195,43 @@ class Connecting:
         )
 
 
+@dataclass(frozen=True)
+class Where:
+    """Which environment on which hosts, in the user's words."""
+
+    hosts: str | None
+    """None: those of the last push from the file's folder."""
+    file: Path
+    name: str | None
+    connecting: Connecting
+    selecting: Selecting = Selecting((), (), failed=False)
+
+
+_BUNDLES: dict[str, Callable[..., Any]] = {"connecting": Connecting.of, "selecting": Selecting.of}
+"""Arguments of commands that stand for several options each."""
+
+
 def reaching_hosts(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of `Connecting.of` in place of its argument `connecting`."""
+    """Give a command options in place of its arguments `connecting` and `selecting`."""
     own = inspect.signature(command, eval_str=True).parameters
-    options = inspect.signature(Connecting.of, eval_str=True).parameters
+    options = {
+        name: inspect.signature(make, eval_str=True).parameters
+        for name, make in _BUNDLES.items()
+        if name in own
+    }
 
     @functools.wraps(command)
     def with_options(**words: Any) -> None:
-        chosen = {name: words.pop(name) for name in options}
-        command(**words, connecting=Connecting.of(**chosen))
+        made = {
+            name: _BUNDLES[name](**{option: words.pop(option) for option in each})
+            for name, each in options.items()
+        }
+        command(**words, **made)
 
     parameters = [
         parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
         for each in own.values()
-        for parameter in (options.values() if each.name == "connecting" else (each,))
+        for parameter in (options[each.name].values() if each.name in options else (each,))
     ]
     # What typer reads a command's options from.
     with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

@@ -32,15 +32,18 @@ class Session:
         command: str,
         hosts: Sequence[Host],
         connecting: Connecting,
-        store: Store | None,
+        store: Store,
         *,
         as_json: bool,
+        logged: bool = False,
     ) -> None:
+        """`logged` keeps the run's events in the folder; who failed is kept anyway."""
         self.hosts = hosts
         self.out = console(stderr=as_json)
         self._command = command
         self._connecting = connecting
         self._store = store
+        self._logged = logged
         self._as_json = as_json
         self._labels = display_names(hosts)
         self._reports = {host: HostReport(host) for host in hosts}
@@ -48,7 +51,7 @@ class Session:
 
     def __enter__(self) -> Self:
         self._log = (
-            self._stack.enter_context(self._store.log(self._command)) if self._store else None
+            self._stack.enter_context(self._store.log(self._command)) if self._logged else None
         )
         self.fleet = self._stack.enter_context(
             Fleet(make_transport(self._connecting, self.hosts), self.emit, self._connecting.fan_out)
@@ -60,6 +63,7 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+        self._store.note_failures(each.host for each in self.reports if each.failure)
 
     def emit(self, event: Event) -> None:
         if self._log is not None:

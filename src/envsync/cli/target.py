@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from envsync.cli.options import Connecting
-from envsync.inventory import read_inventory
+from envsync.cli.options import Connecting, Where
+from envsync.inventory import Choice, Inventory, read_inventory, select
 from envsync.lock import lock_file, parse_lock
 from envsync.manifest import lock_beside, parse_manifest, read_manifest
 from envsync.model import Host, Notice
@@ -17,46 +16,75 @@ from envsync.verify import Wanted
 
 
 @dataclass(frozen=True)
+class Chosen:
+    """The hosts a command is for, and those that its words would name without a choice."""
+
+    hosts: tuple[Host, ...]
+    all_hosts: tuple[Host, ...]
+    notices: tuple[Notice, ...]
+
+    def only_some(self) -> Sequence[Notice]:
+        """For a command that switches hosts: what becomes of the others."""
+        left = len(self.all_hosts) - len(self.hosts)
+        if not left:
+            return ()
+        keep = "1 host keeps what it has" if left == 1 else f"{left} hosts keep what they have"
+        return [Notice(f"only {len(self.hosts)} of {len(self.all_hosts)} hosts: {keep}")]
+
+
+@dataclass(frozen=True)
 class Target:
     """Which environment to look at, on which hosts, and what it should be."""
 
-    hosts: Sequence[Host]
+    chosen: Chosen
     name: str
     wanted: Wanted | None
     """None when only a name is known: then the nodes are just compared."""
     connecting: Connecting
     notices: Sequence[Notice]
+    store: Store
+
+    @property
+    def hosts(self) -> tuple[Host, ...]:
+        return self.chosen.hosts
 
 
-def find_target(
-    hosts: str | None,
-    file: Path,
-    name: str | None,
-    connecting: Connecting,
-    *,
-    judging: bool = False,
-) -> Target:
+def find_target(where: Where, *, judging: bool = False) -> Target:
     """From the words given, or from what the last push from this folder left.
 
     Only with `judging` the environment that is wanted is read, which takes its time.
     """
-    store = Store(file.parent)
+    store = Store(where.file.parent)
     pending = _pending(store)
-    if hosts is not None:
-        return _named(hosts, file, name, connecting, pending)
+    if where.hosts is not None:
+        return _named(where, store, pending)
     last = store.last_push()
     notices = list(pending)
-    if judging and file.exists() and last.raw and file.read_bytes() != last.raw:
+    if judging and where.file.exists() and last.raw and where.file.read_bytes() != last.raw:
         notices.append(
-            Notice("changed since the last push; comparing with what was pushed", str(file))
+            Notice("changed since the last push; comparing with what was pushed", str(where.file))
         )
     return Target(
-        last.hosts,
-        name or last.name,
-        _wanted(last) if judging and name in (None, last.name) else None,
-        connecting.or_remembered(dict(last.connection)),
+        _choose(Inventory(last.hosts), where, store),
+        where.name or last.name,
+        _wanted(last) if judging and where.name in (None, last.name) else None,
+        where.connecting.or_remembered(dict(last.connection)),
         notices,
+        store,
     )
+
+
+def named_hosts(hosts: str, where: Where, store: Store) -> Chosen:
+    """The hosts that `hosts` names, as far as they are chosen. Raises InputError."""
+    return _choose(read_inventory(hosts, sys.stdin), where, store)
+
+
+def _choose(inventory: Inventory, where: Where, store: Store) -> Chosen:
+    """The hosts that --limit, --exclude and --failed leave."""
+    words = where.selecting
+    choice = Choice(words.limit, words.exclude, store.failed() if words.failed else None)
+    chosen = inventory if choice.is_all else select(inventory, choice)
+    return Chosen(chosen.hosts, inventory.hosts, inventory.warnings)
 
 
 def _wanted(last: LastPush) -> Wanted | None:
@@ -78,17 +106,15 @@ def _pending(store: Store) -> Sequence[Notice]:
     ]
 
 
-def _named(
-    hosts: str, file: Path, name: str | None, connecting: Connecting, pending: Sequence[Notice]
-) -> Target:
-    inventory = read_inventory(hosts, sys.stdin)
-    notices = [*pending, *inventory.warnings]
-    if name is not None and not file.exists():
-        return Target(inventory.hosts, name, None, connecting, notices)
-    manifest = read_manifest(file, name)
-    lock, why = lock_beside(manifest, file)
+def _named(where: Where, store: Store, pending: Sequence[Notice]) -> Target:
+    chosen = named_hosts(where.hosts or "-", where, store)
+    notices = [*pending, *chosen.notices]
+    if where.name is not None and not where.file.exists():
+        return Target(chosen, where.name, None, where.connecting, notices, store)
+    manifest = read_manifest(where.file, where.name)
+    lock, why = lock_beside(manifest, where.file)
     if why:
-        notices.append(Notice(f"not compared with: {why}", str(lock_file(file))))
+        notices.append(Notice(f"not compared with: {why}", str(lock_file(where.file))))
     wanted = None if why else Wanted(manifest.spec, lock)
     notices += manifest.spec.notices
-    return Target(inventory.hosts, manifest.spec.name, wanted, connecting, notices)
+    return Target(chosen, manifest.spec.name, wanted, where.connecting, notices, store)

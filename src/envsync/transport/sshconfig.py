@@ -76,7 +76,7 @@ def settings(host: Host, file: Path | None) -> Settings:
         for file in _files(line)
     ]
     return Settings(
-        address=one("hostname") or host.name,
+        address=one("hostname") or host.target,
         port=host.port or int(one("port") or 22),
         user=host.user or one("user"),
         identity_files=tuple(Path(each) for each in found.get("identityfile", ())) or IDENTITIES,
@@ -129,7 +129,7 @@ def _ask_openssh(host: Host, file: Path | None) -> Mapping[str, Sequence[str]]:
     words += ["-l", host.user] if host.user else []
     try:
         done = subprocess.run(
-            [*words, "--", host.name],
+            [*words, "--", host.target],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -139,14 +139,14 @@ def _ask_openssh(host: Host, file: Path | None) -> Mapping[str, Sequence[str]]:
     except subprocess.TimeoutExpired as error:
         raise ConnectError(
             "ssh-config",
-            f"`ssh -G {host.name}` gave no answer within {_LIMIT} s",
+            f"`ssh -G {host.target}` gave no answer within {_LIMIT} s",
             hint="look at `Match exec` in ssh_config",
         ) from error
     if done.returncode:
         raise ConnectError(
             "ssh-config",
-            f"ssh does not accept its configuration for {host.name}",
-            hint=f"see `ssh -G {host.name}`",
+            f"ssh does not accept its configuration for {host.target}",
+            hint=f"see `ssh -G {host.target}`",
             output=done.stderr,
         )
     return _gather(line.partition(" ")[::2] for line in done.stdout.splitlines())
@@ -156,7 +156,7 @@ def _read(host: Host, file: Path | None) -> Mapping[str, Sequence[str]]:
     path = (file or USER_FILE).expanduser()
     if not path.exists():
         return {}
-    found: Mapping[str, object] = paramiko.SSHConfig.from_path(str(path)).lookup(host.name)
+    found: Mapping[str, object] = paramiko.SSHConfig.from_path(str(path)).lookup(host.target)
     return {key: value if isinstance(value, list) else [str(value)] for key, value in found.items()}
 
 

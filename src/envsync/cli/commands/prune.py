@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
-from envsync.cli.options import Connecting
+from envsync.cli.options import Where
 from envsync.cli.session import Session
 from envsync.cli.target import find_target
 from envsync.hold import Ticket
@@ -14,12 +13,10 @@ from envsync.prune import status as count_all
 from envsync.render import envelope, screens
 
 
-def status(
-    hosts: str | None, file: Path, name: str | None, connecting: Connecting, *, as_json: bool
-) -> int:
+def status(where: Where, *, as_json: bool) -> int:
     """Count the generations of every host and show them."""
-    target = find_target(hosts, file, name, connecting)
-    session = Session("status", target.hosts, target.connecting, None, as_json=as_json)
+    target = find_target(where)
+    session = Session("status", target.hosts, target.connecting, target.store, as_json=as_json)
     screens.notices(session.out, target.notices)
     with session:
         kept = count_all(session.fleet, target.hosts, target.name)
@@ -44,18 +41,10 @@ class Wishes:
     clean: bool
 
 
-def prune(
-    hosts: str | None,
-    wishes: Wishes,
-    file: Path,
-    name: str | None,
-    connecting: Connecting,
-    *,
-    as_json: bool,
-) -> int:
+def prune(where: Where, wishes: Wishes, *, as_json: bool) -> int:
     """Remove what nobody needs any more, and say what that won."""
-    target = find_target(hosts, file, name, connecting)
-    session = Session("prune", target.hosts, target.connecting, None, as_json=as_json)
+    target = find_target(where)
+    session = Session("prune", target.hosts, target.connecting, target.store, as_json=as_json)
     screens.notices(session.out, target.notices)
     with session:
         pruned = prune_all(

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from envsync.cli.history import Deeds
-from envsync.cli.options import Connecting
+from envsync.cli.options import Where
 from envsync.cli.session import Session
+from envsync.cli.target import Chosen, named_hosts
 from envsync.compare import compare
 from envsync.errors import ExitCode, InputError
-from envsync.inventory import Inventory, read_inventory
 from envsync.lint import lint
 from envsync.lock import Lock, digest, format_lock, lock_file
 from envsync.manifest import Manifest, lock_beside, read_manifest
@@ -27,10 +26,7 @@ from envsync.store import LastPush, Store, write_whole
 class Request:
     """The command's words."""
 
-    hosts: str
-    file: Path
-    name: str | None
-    connecting: Connecting
+    where: Where
     options: PushOptions
     relock: bool = False
     no_lock: bool = False
@@ -41,7 +37,7 @@ class Request:
 class _Inputs:
     """All that is read before any host is touched."""
 
-    inventory: Inventory
+    chosen: Chosen
     manifest: Manifest
     lock: Lock | None
     notices: tuple[Notice, ...]
@@ -51,19 +47,19 @@ def push(request: Request) -> int:
     """Read everything, check everything, and only then touch a host."""
     inputs = _read(request)
     spec, options = inputs.manifest.spec, request.options
-    store = Store(request.file.parent)
-    session = _session("push", request, inputs, None if options.dry_run else store)
+    store = Store(request.where.file.parent)
+    session = _session("push", request, inputs, logged=not options.dry_run)
     deeds = Deeds(store, session, "push")
 
     def remember(lock: Lock | None) -> None:
         store.remember(
             LastPush(
-                tuple(inputs.inventory.hosts),
+                inputs.chosen.all_hosts,
                 spec.name,
                 spec.source,
                 spec.raw,
                 format_lock(lock).encode() if lock else b"",
-                request.connecting.record(),
+                request.where.connecting.record(),
             )
         )
 
@@ -72,11 +68,11 @@ def push(request: Request) -> int:
     def keep_lock(solved: Lock) -> None:
         nonlocal lock
         lock = solved
-        _write_lock(request.file, solved)
+        _write_lock(request.where.file, solved)
 
     keep = Keep(keep_lock, deeds.deciding(lambda: remember(lock)))
     with deeds.telling_interruptions(), session:
-        pushed = push_to(session.fleet, inputs.inventory.hosts, spec, lock, options, keep)
+        pushed = push_to(session.fleet, inputs.chosen.hosts, spec, lock, options, keep)
     rows = compare(list(pushed.facts.values()))
     exit_code = session.exit_code
     if exit_code is ExitCode.OK and any(row.matters for row in rows):
@@ -96,7 +92,7 @@ def push(request: Request) -> int:
         {
             "name": spec.name,
             "generations": pushed.generations,
-            "lock": str(lock_file(request.file)) if pushed.lock else None,
+            "lock": str(lock_file(request.where.file)) if pushed.lock else None,
             "dry_run": options.dry_run,
             "hosts": [envelope.host_record(report) for report in session.reports],
             "differences": envelope.rows_record(
@@ -110,20 +106,22 @@ def lock(request: Request) -> int:
     """Solve what the lock beside the file does not say yet, and write it; nothing is installed."""
     inputs = _read(request)
     if inputs.manifest.lock:
-        raise InputError("it is a lock already", file=str(request.file), hint="push it as it is")
+        raise InputError(
+            "it is a lock already", file=str(request.where.file), hint="push it as it is"
+        )
     spec = inputs.manifest.spec
     before = inputs.lock or Lock(())
-    if not os.access(request.file.parent, os.W_OK):
+    if not os.access(request.where.file.parent, os.W_OK):
         raise InputError(
-            f"{lock_file(request.file)} cannot be written",
+            f"{lock_file(request.where.file)} cannot be written",
             hint="the lock lies beside the environment file: copy that to a folder of yours",
         )
-    session = _session("lock", request, inputs, None)
+    session = _session("lock", request, inputs, logged=False)
     with session:
-        made = make_lock(session.fleet, inputs.inventory.hosts, spec, before, request.options)
+        made = make_lock(session.fleet, inputs.chosen.hosts, spec, before, request.options)
     if made.sections and made != before:
-        _write_lock(request.file, made)
-    file = lock_file(request.file)
+        _write_lock(request.where.file, made)
+    file = lock_file(request.where.file)
     changes.locked(session.out, str(file), before, made, session.reports, session.fold)
     return session.finish(
         session.exit_code,
@@ -138,28 +136,35 @@ def lock(request: Request) -> int:
 
 
 def _read(request: Request) -> _Inputs:
-    inventory = read_inventory(request.hosts, sys.stdin)
-    manifest = _checked(read_manifest(request.file, request.name))
-    notices = [*inventory.warnings, *manifest.spec.notices]
+    where = request.where
+    chosen = named_hosts(where.hosts or "-", where, Store(where.file.parent))
+    manifest = _checked(read_manifest(request.where.file, request.where.name))
+    notices = [*chosen.notices, *chosen.only_some(), *manifest.spec.notices]
     if request.no_lock:
         if manifest.lock:
             raise InputError(
                 "it is a lock, and --no-lock wants none",
-                file=str(request.file),
+                file=str(request.where.file),
                 hint="name an environment file with -f, or leave the option out",
             )
-        return _Inputs(inventory, manifest, None, tuple(notices))
-    found, why = lock_beside(manifest, request.file)
+        return _Inputs(chosen, manifest, None, tuple(notices))
+    found, why = lock_beside(manifest, request.where.file)
     if why:
-        notices.append(Notice(f"not used: {why}; solving anew", str(lock_file(request.file))))
+        notices.append(Notice(f"not used: {why}; solving anew", str(lock_file(request.where.file))))
     if found is None or (request.relock and not manifest.lock):
         found = Lock((), tuple((key, digest(raw)) for key, raw in manifest.sources.items()))
-    return _Inputs(inventory, manifest, found, tuple(notices))
+    return _Inputs(chosen, manifest, found, tuple(notices))
 
 
-def _session(command: str, request: Request, inputs: _Inputs, store: Store | None) -> Session:
-    hosts = inputs.inventory.hosts
-    session = Session(command, hosts, request.connecting, store, as_json=request.as_json)
+def _session(command: str, request: Request, inputs: _Inputs, *, logged: bool) -> Session:
+    session = Session(
+        command,
+        inputs.chosen.hosts,
+        request.where.connecting,
+        Store(request.where.file.parent),
+        as_json=request.as_json,
+        logged=logged,
+    )
     screens.notices(session.out, inputs.notices)
     return session
 

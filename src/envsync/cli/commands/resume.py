@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from envsync.cli.history import Deeds
-from envsync.cli.options import Connecting
+from envsync.cli.options import Connecting, Where
 from envsync.cli.session import Session
 from envsync.cli.target import find_target
 from envsync.errors import ExitCode, InputError
@@ -28,7 +28,7 @@ def resume(file: Path, connecting: Connecting, ticket: Ticket, *, as_json: bool)
             print(envelope.envelope("resume", ExitCode.OK, {"hosts": []}))
         return ExitCode.OK
     connecting = connecting.or_remembered(dict(store.last_push().connection))
-    session = Session("resume", decision.hosts, connecting, store, as_json=as_json)
+    session = Session("resume", decision.hosts, connecting, store, as_json=as_json, logged=True)
     deeds = Deeds(store, session, "resume")
     deeds.decided = decision
     with deeds.telling_interruptions(), session:
@@ -46,14 +46,12 @@ def resume(file: Path, connecting: Connecting, ticket: Ticket, *, as_json: bool)
     )
 
 
-def log(
-    hosts: str | None, file: Path, name: str | None, connecting: Connecting, *, as_json: bool
-) -> int:
+def log(where: Where, *, as_json: bool) -> int:
     """This folder's history, or that of the hosts."""
-    if hosts is None:
-        return _folder(Store(file.parent), name, as_json=as_json)
-    target = find_target(hosts, file, name, connecting)
-    session = Session("log", target.hosts, target.connecting, None, as_json=as_json)
+    if where.hosts is None:
+        return _folder(Store(where.file.parent), where.name, as_json=as_json)
+    target = find_target(where)
+    session = Session("log", target.hosts, target.connecting, target.store, as_json=as_json)
     with session:
         found = histories(session.fleet, target.hosts, target.name)
     screens.histories(session.out, found, session.reports, session.fold)

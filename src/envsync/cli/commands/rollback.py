@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from envsync.cli.history import Deeds
-from envsync.cli.options import Connecting
+from envsync.cli.options import Where
 from envsync.cli.session import Session
 from envsync.cli.target import find_target
 from envsync.hold import Ticket
@@ -13,25 +11,17 @@ from envsync.lock import Lock, digest, format_lock, parse_lock
 from envsync.render import changes, envelope, screens
 from envsync.rollback import Origin, RolledBack
 from envsync.rollback import rollback as roll_back
-from envsync.store import LastPush, Store
+from envsync.store import LastPush
 
 
-def rollback(
-    hosts: str | None,
-    to: str | None,
-    file: Path,
-    name: str | None,
-    connecting: Connecting,
-    ticket: Ticket,
-    *,
-    force: bool,
-    as_json: bool,
-) -> int:
+def rollback(where: Where, to: str | None, ticket: Ticket, *, force: bool, as_json: bool) -> int:
     """Go back on all hosts, and remember that this is what they hold now."""
-    target = find_target(hosts, file, name, connecting)
-    store = Store(file.parent)
-    session = Session("rollback", target.hosts, target.connecting, store, as_json=as_json)
-    screens.notices(session.out, target.notices)
+    target = find_target(where)
+    store = target.store
+    session = Session(
+        "rollback", target.hosts, target.connecting, store, as_json=as_json, logged=True
+    )
+    screens.notices(session.out, [*target.notices, *target.chosen.only_some()])
     deeds = Deeds(store, session, "rollback")
     with deeds.telling_interruptions(), session:
         done = roll_back(
@@ -47,9 +37,9 @@ def rollback(
     if origin:
         store.remember(
             LastPush(
-                tuple(target.hosts),
+                target.chosen.all_hosts,
                 target.name,
-                str(file),
+                str(where.file),
                 origin.environment,
                 origin.lock,
                 target.connecting.record(),

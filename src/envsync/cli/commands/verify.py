@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from envsync.cli.options import Connecting
+from envsync.cli.options import Where
 from envsync.cli.session import Session
 from envsync.cli.target import find_target
 from envsync.errors import ExitCode, InputError
@@ -13,12 +11,10 @@ from envsync.render import envelope, screens
 from envsync.verify import judge, look_at_all
 
 
-def verify(
-    hosts: str | None, file: Path, name: str | None, connecting: Connecting, *, as_json: bool
-) -> int:
+def verify(where: Where, *, as_json: bool) -> int:
     """Probe all hosts and say what is not as it should be."""
-    target = find_target(hosts, file, name, connecting, judging=True)
-    session = Session("verify", target.hosts, target.connecting, None, as_json=as_json)
+    target = find_target(where, judging=True)
+    session = Session("verify", target.hosts, target.connecting, target.store, as_json=as_json)
     screens.notices(session.out, target.notices)
     with session:
         seen = look_at_all(session.fleet, target.hosts, target.name)
@@ -40,22 +36,13 @@ def verify(
     )
 
 
-def diff(
-    pair: tuple[str, str],
-    hosts: str | None,
-    file: Path,
-    name: str | None,
-    connecting: Connecting,
-    *,
-    everything: bool,
-    as_json: bool,
-) -> int:
+def diff(pair: tuple[str, str], where: Where, *, everything: bool, as_json: bool) -> int:
     """Probe two hosts and show what differs between them."""
-    target = find_target(hosts, file, name, connecting)
+    target = find_target(where)
     chosen = [resolve(target.hosts, word) for word in pair]
     if chosen[0] == chosen[1]:
         raise InputError(f"{pair[0]} and {pair[1]} are the same host", hint="name two hosts")
-    session = Session("diff", chosen, target.connecting, None, as_json=as_json)
+    session = Session("diff", chosen, target.connecting, target.store, as_json=as_json)
     with session:
         seen = look_at_all(session.fleet, chosen, target.name)
     rows = judge(seen, None).rows
