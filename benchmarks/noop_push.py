@@ -42,12 +42,12 @@ from pathlib import Path
 from envsync.events import Phase
 from envsync.inventory import read_inventory
 from envsync.ports import Command
-from envsync.runner import Fleet
+from envsync.runner import Fleet, Limits
 from envsync.transport.connect import SshOptions, SshTransport
 
 hosts = read_inventory(sys.argv[1], sys.stdin).hosts
 options = SshOptions(identity_files=(Path(sys.argv[2]),), known_hosts=(Path(sys.argv[3]),))
-with Fleet(SshTransport(options), lambda event: None, 32) as fleet:
+with Fleet(SshTransport(options), lambda event: None, Limits(32)) as fleet:
     done = fleet.each(hosts, lambda node: node.must(Phase.OBSERVE, Command("true")))
 sys.exit(len(done) != len(hosts))
 """

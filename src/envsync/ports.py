@@ -7,7 +7,7 @@ cannot be made, breaks, or outlives its time limit raises.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -71,4 +71,13 @@ class Transport(Protocol):
 
     def connect(self, host: Host) -> Connection:
         """Reach `host`; raises ConnectError with its cause and the next step."""
+        ...
+
+    def close(self) -> None:
+        """End what connections share."""
+        ...
+
+    @property
+    def unread(self) -> Sequence[str]:
+        """What was said about ways to hosts and is not followed; for those who want to know."""
         ...

@@ -48,12 +48,12 @@ def prepare_all(
         envs_dir = observations[node.host].envs_dir
         return _prepare_shared(node, envs_dir, steps[node.host], held.shares[node.host])
 
-    facts = fleet.each(first, build)
+    facts = fleet.each(first, build, patient=True)
     rest = [host for host in own if host not in first]
     if len(facts) < len(first):
         leave_alone(fleet, rest)
     else:
-        facts |= fleet.each(rest, build)
+        facts |= fleet.each(rest, build, patient=True)
     leave_alone(fleet, [host for host in shared if held.shares[host] not in facts])
     facts |= fleet.each([host for host in shared if held.shares[host] in facts], look)
     return {host: facts[host] for host in steps if host in facts}

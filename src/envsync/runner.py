@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Self, TypeVar
 
@@ -24,6 +25,7 @@ from envsync.probes import facts
 from envsync.redact import redact
 
 Result = TypeVar("Result")
+Blame = Callable[[HostError], HostError]
 
 _LINE_EVERY = 0.1
 """Seconds between two lines of a host that are passed on: nobody reads faster."""
@@ -79,11 +81,28 @@ class Node:
         return found
 
 
+@dataclass(frozen=True)
+class Limits:
+    """What keeps a run within bounds."""
+
+    fan_out: int = 32
+    """How many hosts at once."""
+    waiting: int = 32
+    """How many at once where the hosts do the work and we just wait for them."""
+    max_failures: int | None = None
+    """With more failed hosts than this, the others are not tried any more."""
+    deadline: float | None = None
+    """The moment, on the monotonic clock, at which the run is over."""
+
+
 class _Finished:
     """A worker's last word on a host: its result, or an exception that is a fault of ours."""
 
-    def __init__(self, host: Host, result: object, fault: BaseException | None = None) -> None:
+    def __init__(
+        self, host: Host, round_: int, result: object, fault: BaseException | None = None
+    ) -> None:
         self.host = host
+        self.round = round_
         self.result = result
         self.fault = fault
 
@@ -91,12 +110,16 @@ class _Finished:
 class Fleet:
     """The hosts of a run. A host that fails is named in an event and left out from then on."""
 
-    def __init__(self, transport: Transport, sink: EventSink, fan_out: int) -> None:
+    def __init__(self, transport: Transport, sink: EventSink, limits: Limits) -> None:
         self._transport = transport
         self._sink = sink
-        self._fan_out = fan_out
+        self._limits = limits
         self._nodes: dict[Host, Node] = {}
         self._inbox: SimpleQueue[Event | _Finished] = SimpleQueue()
+        self._round = 0
+        self._failures: set[Host] = set()
+        self._given_up: set[Host] = set()
+        """Hosts that the run did not wait for any longer: what they still say is not heard."""
 
     def __enter__(self) -> Self:
         return self
@@ -113,9 +136,10 @@ class Fleet:
             while True:
                 item = self._inbox.get_nowait()
                 if isinstance(item, Event):
-                    self._sink(item)
+                    self._pass_on(item)
         for node in list(self._nodes.values()):
             node.close()
+        self._transport.close()
 
     def emit(self, event: Event) -> None:
         """An event of the calling thread's own, such as a decision about a host."""
@@ -125,14 +149,19 @@ class Fleet:
         self,
         hosts: Iterable[Host],
         task: Callable[[Node], Result],
-        blame: Callable[[HostError], HostError] = lambda error: error,
+        blame: Blame = lambda error: error,
+        *,
+        patient: bool = False,
     ) -> dict[Host, Result]:
-        """Run `task` on every host, `fan_out` at once; the results of those that succeeded.
+        """Run `task` on every host, many at once; the results of those that succeeded.
 
         Connects where there is no connection yet. `blame` may say more of a host's failure than
-        the failure itself. Re-raises an exception that is no HostError.
+        the failure itself. `patient` is for tasks that keep the hosts busy and not us. Re-raises
+        an exception that is no HostError.
         """
         order = list(hosts)
+        self._round += 1
+        current = self._round
         waiting: SimpleQueue[Host] = SimpleQueue()
         for host in order:
             waiting.put(host)
@@ -140,44 +169,85 @@ class Fleet:
         def work() -> None:
             with contextlib.suppress(Empty):
                 while True:
-                    self._inbox.put(self._attempt(waiting.get_nowait(), task, blame))
+                    self._inbox.put(self._attempt(current, waiting.get_nowait(), task, blame))
 
-        for number in range(min(self._fan_out, len(order))):
+        limits = self._limits
+        for number in range(min(limits.waiting if patient else limits.fan_out, len(order))):
             # Daemons: an interrupted run must not wait for a host that does not answer.
             threading.Thread(target=work, name=f"envsync-{number}", daemon=True).start()
-        results = self._collect(len(order))
+        results = self._collect(order, waiting, blame)
         return {host: results[host] for host in order if host in results}  # type: ignore[misc]
 
-    def _collect(self, outstanding: int) -> dict[Host, object]:
+    def _collect(
+        self, order: Sequence[Host], waiting: SimpleQueue[Host], blame: Blame
+    ) -> dict[Host, object]:
         results: dict[Host, object] = {}
+        outstanding = dict.fromkeys(order)
         while outstanding:
-            item = self._inbox.get()
+            try:
+                item = self._inbox.get(timeout=self._time_left())
+            except Empty:
+                self._give_up(outstanding, waiting, blame)
+                break
             if isinstance(item, Event):
-                self._sink(item)
-                continue
-            outstanding -= 1
-            if item.fault is not None:
-                raise item.fault
-            if item.result is not _FAILED:
-                results[item.host] = item.result
+                self._pass_on(item)
+            elif item.round == self._round:
+                del outstanding[item.host]
+                if item.fault is not None:
+                    raise item.fault
+                if item.result is not _FAILED:
+                    results[item.host] = item.result
+                for host in self._spared(waiting):
+                    del outstanding[host]
+                    self._sink(failed(host, Phase.CONNECT, blame(_not_tried())))
         return results
 
+    def _pass_on(self, event: Event) -> None:
+        if event.host in self._given_up:
+            return
+        if isinstance(event, Failed):
+            self._failures.add(event.host)
+        self._sink(event)
+
+    def _spared(self, waiting: SimpleQueue[Host]) -> Iterator[Host]:
+        """The hosts that are not tried any more, since too many others have failed."""
+        limit = self._limits.max_failures
+        if limit is not None and len(self._failures) > limit:
+            with contextlib.suppress(Empty):
+                while True:
+                    yield waiting.get_nowait()
+
+    def _time_left(self) -> float | None:
+        if self._limits.deadline is None:
+            return None
+        return max(0.0, self._limits.deadline - time.monotonic())
+
+    def _give_up(
+        self, outstanding: Iterable[Host], waiting: SimpleQueue[Host], blame: Blame
+    ) -> None:
+        """The run's time is over: end what still runs, and say so of each host."""
+        with contextlib.suppress(Empty):
+            while True:
+                waiting.get_nowait()
+        for host in outstanding:
+            phase = self._nodes[host].phase if host in self._nodes else Phase.CONNECT
+            self._given_up.add(host)
+            self.forget(host)
+            self._sink(failed(host, phase, blame(_out_of_time())))
+
     def _attempt(
-        self,
-        host: Host,
-        task: Callable[[Node], Result],
-        blame: Callable[[HostError], HostError],
+        self, current: int, host: Host, task: Callable[[Node], Result], blame: Blame
     ) -> _Finished:
         try:
-            return _Finished(host, task(self._node(host)))
+            return _Finished(host, current, task(self._node(host)))
         except HostError as error:
             phase = self._nodes[host].phase if host in self._nodes else Phase.CONNECT
             if isinstance(error, LinkLostError):
                 self.forget(host)
             self._inbox.put(failed(host, phase, blame(error)))
-            return _Finished(host, _FAILED)
+            return _Finished(host, current, _FAILED)
         except BaseException as error:  # noqa: BLE001 (raised again in the calling thread)
-            return _Finished(host, _FAILED, error)
+            return _Finished(host, current, _FAILED, error)
 
     def connected(self, host: Host) -> bool:
         """Whether there is a connection, as far as is known without using it."""
@@ -196,6 +266,22 @@ class Fleet:
 
 
 _FAILED = object()
+
+
+def _not_tried() -> HostError:
+    return HostError(
+        "not-tried",
+        "it was not tried: more hosts failed before than --max-failures allows",
+        hint="see to the others first",
+    )
+
+
+def _out_of_time() -> HostError:
+    return HostError(
+        "deadline",
+        "the time for the whole run was over",
+        hint="run it again, perhaps with a longer --deadline: finished work is kept",
+    )
 
 
 def failed(host: Host, phase: Phase, error: HostError) -> Failed:

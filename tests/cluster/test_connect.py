@@ -228,15 +228,6 @@ def test_ssh_config_leads_there(lab: Lab, node: Node, known: Path, tmp_path: Pat
     made.connect(Host("gpu07")).close()
 
 
-def test_proxy_in_ssh_config_is_refused_not_ignored(lab: Lab, known: Path, tmp_path: Path) -> None:
-    config = tmp_path / "config"
-    config.write_text("Host far\n  ProxyJump bastion\n")
-    with pytest.raises(ConnectError) as caught:
-        transport(lab, known, config=config).connect(Host("far"))
-    assert caught.value.cause == "proxy"
-    assert "bastion" in caught.value.message
-
-
 @pytest.mark.parametrize("how", ["killed", "frozen"])
 def test_connection_that_dies_in_a_command_ends_in_bounded_time(
     lab: Lab, node: Node, known: Path, how: str

@@ -13,7 +13,7 @@ from envsync.events import Busy, Ended, Event, Failed, Outcome
 from envsync.generations import Slot
 from envsync.model import Host
 from envsync.ports import Command, Completed, Connection, LineSink
-from envsync.runner import Fleet
+from envsync.runner import Fleet, Limits
 
 A, B, C = Host("a"), Host("b"), Host("c")
 LOST = LinkLostError("link-lost", "the network broke")
@@ -40,6 +40,13 @@ class Fake:
             raise DOWN
         self.connected.append(host)
         return FakeConnection(self, host)
+
+    def close(self) -> None:
+        """Nothing is shared."""
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        return ()
 
 
 @dataclass
@@ -70,7 +77,7 @@ def carried_out(
         assert not fake.commands, "a link may not move before the decision is written"
         written.append(made)
 
-    with Fleet(fake, events.append, 1) as fleet:
+    with Fleet(fake, events.append, Limits(1)) as fleet:
         done = commit(fleet, decision(*hosts), shares or {}, write)
     assert written == [decision(*hosts)]
     return done, events
@@ -142,7 +149,7 @@ process\t8\tjo\tabc\tdirectly\tpython eval.py
 def test_processes_by_the_link_hold_a_switch_and_others_do_not() -> None:
     events: list[Event] = []
     fake = Fake(lambda host, _: Completed(0, RUNNING if host == A else b""))
-    with Fleet(fake, events.append, 1) as fleet:
+    with Fleet(fake, events.append, Limits(1)) as fleet:
         assert busy(fleet, decision(A, B).flips) == {A}
     (found,) = [event for event in events if isinstance(event, Busy)]
     assert [process.pid for process in found.processes] == [7]
@@ -152,7 +159,7 @@ def test_processes_by_the_link_hold_a_switch_and_others_do_not() -> None:
 
 def test_where_there_is_no_link_nobody_can_run_by_it() -> None:
     fake = Fake(lambda *_: Completed(0, RUNNING))
-    with Fleet(fake, lambda _: None, 1) as fleet:
+    with Fleet(fake, lambda _: None, Limits(1)) as fleet:
         first = Flip(A, Slot("/e", "train", "new"), "")
         assert busy(fleet, [first]) == frozenset()
     assert fake.commands == []
@@ -162,5 +169,5 @@ def test_host_that_cannot_say_who_runs_there_holds_the_switch() -> None:
     def answer(*_: object) -> Completed:
         raise LOST
 
-    with Fleet(Fake(answer), lambda _: None, 1) as fleet:
+    with Fleet(Fake(answer), lambda _: None, Limits(1)) as fleet:
         assert busy(fleet, decision(A).flips) == {A}

@@ -15,7 +15,7 @@ from envsync.errors import HostError
 from envsync.events import Event, Failed, Shared
 from envsync.hold import Owner, Ticket, holding, take
 from envsync.model import Host
-from envsync.runner import Fleet, Node
+from envsync.runner import Fleet, Limits, Node
 from envsync.transport.local import LocalTransport
 
 TRANSPORT = LocalTransport()
@@ -51,7 +51,7 @@ def test_break_lock_takes_it_over(tmp_path: Path) -> None:
 
 def test_what_is_held_is_given_back_and_shared_hosts_are_events(tmp_path: Path) -> None:
     events: list[Event] = []
-    with Fleet(TRANSPORT, events.append, 1) as fleet:
+    with Fleet(TRANSPORT, events.append, Limits(1)) as fleet:
         places = {HERE: str(tmp_path), THERE: str(tmp_path)}
         with holding(fleet, places, "train", MINE) as held:
             assert (held.hosts, held.owners) == ((HERE, THERE), (HERE,))
@@ -66,7 +66,7 @@ def test_host_that_somebody_else_has_is_a_failure_and_keeps_its_owner(tmp_path: 
     before = owner_file(tmp_path).read_text()
     events: list[Event] = []
     with (
-        Fleet(TRANSPORT, events.append, 1) as fleet,
+        Fleet(TRANSPORT, events.append, Limits(1)) as fleet,
         holding(fleet, {HERE: str(tmp_path)}, "train", MINE) as held,
     ):
         assert held.hosts == ()

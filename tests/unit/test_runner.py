@@ -13,7 +13,7 @@ from envsync.errors import ConnectError, HostError
 from envsync.events import Event, Failed, Phase, Progress
 from envsync.model import Host
 from envsync.ports import Command, Completed, Connection, LineSink
-from envsync.runner import Fleet, Node
+from envsync.runner import Fleet, Limits, Node
 
 HOSTS = [Host(f"n{number}") for number in range(8)]
 ECHO = Command("echo")
@@ -45,6 +45,13 @@ class FakeTransport:
         assert host not in self.made, "one connection a host for the whole command"
         return self.made.setdefault(host, FakeConnection(self.answer))
 
+    def close(self) -> None:
+        """Nothing is shared."""
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        return ()
+
 
 def echo(node: Node) -> str:
     node.run(Phase.PROBE, ECHO)
@@ -52,13 +59,13 @@ def echo(node: Node) -> str:
 
 
 def test_results_come_in_the_order_of_the_hosts() -> None:
-    with Fleet(FakeTransport(), lambda _: None, fan_out=3) as fleet:
+    with Fleet(FakeTransport(), lambda _: None, Limits(3)) as fleet:
         assert list(fleet.each(HOSTS, echo).values()) == [host.name for host in HOSTS]
 
 
 def test_host_that_fails_is_an_event_and_the_others_go_on() -> None:
     events: list[Event] = []
-    with Fleet(FakeTransport(down=frozenset(HOSTS[2:3])), events.append, fan_out=4) as fleet:
+    with Fleet(FakeTransport(down=frozenset(HOSTS[2:3])), events.append, Limits(4)) as fleet:
         results = fleet.each(HOSTS, echo)
     assert set(HOSTS) - set(results) == {HOSTS[2]}
     (failure,) = [event for event in events if isinstance(event, Failed)]
@@ -69,7 +76,7 @@ def test_host_that_fails_is_an_event_and_the_others_go_on() -> None:
 def test_failure_names_the_phase_and_keeps_the_output() -> None:
     events: list[Event] = []
     transport = FakeTransport(lambda _: Completed(1, b"", b"No space left on device\n"))
-    with Fleet(transport, events.append, fan_out=1) as fleet:
+    with Fleet(transport, events.append, Limits(1)) as fleet:
         assert fleet.each(HOSTS[:1], lambda node: node.must(Phase.UPLOAD, ECHO)) == {}
     (failure,) = [event for event in events if isinstance(event, Failed)]
     assert (failure.phase, failure.cause) == (Phase.UPLOAD, "disk-full")
@@ -78,7 +85,7 @@ def test_failure_names_the_phase_and_keeps_the_output() -> None:
 
 def test_connection_is_kept_between_rounds_and_closed_at_the_end() -> None:
     transport = FakeTransport()
-    with Fleet(transport, lambda _: None, fan_out=4) as fleet:
+    with Fleet(transport, lambda _: None, Limits(4)) as fleet:
         fleet.each(HOSTS, echo)
         fleet.each(HOSTS, echo)
         assert not any(connection.closed for connection in transport.made.values())
@@ -97,7 +104,7 @@ def test_never_more_at_once_than_the_fan_out() -> None:
             now[0] -= 1
         return Completed(0)
 
-    with Fleet(FakeTransport(answer), lambda _: None, fan_out=3) as fleet:
+    with Fleet(FakeTransport(answer), lambda _: None, Limits(3)) as fleet:
         fleet.each(HOSTS, echo)
     assert most[0] == 3
 
@@ -111,7 +118,7 @@ def test_events_are_handed_over_in_the_calling_thread_and_without_secrets() -> N
         if isinstance(event, Progress) and event.line:
             lines.append(event.line)
 
-    with Fleet(FakeTransport(), sink, fan_out=8) as fleet:
+    with Fleet(FakeTransport(), sink, Limits(8)) as fleet:
         fleet.each(HOSTS, echo)
     assert threads == {threading.get_ident()}
     assert len(lines) == len(HOSTS)
@@ -123,7 +130,7 @@ def test_fault_of_our_own_is_not_taken_for_a_failing_host() -> None:
         raise ZeroDivisionError(node.host.name)
 
     with (
-        Fleet(FakeTransport(), lambda _: None, fan_out=2) as fleet,
+        Fleet(FakeTransport(), lambda _: None, Limits(2)) as fleet,
         pytest.raises(ZeroDivisionError),
     ):
         fleet.each(HOSTS, broken)
@@ -135,7 +142,7 @@ def test_host_errors_raised_by_a_task_are_failures() -> None:
         raise HostError("incomplete", "numpy is missing")
 
     events: list[Event] = []
-    with Fleet(FakeTransport(), events.append, fan_out=2) as fleet:
+    with Fleet(FakeTransport(), events.append, Limits(2)) as fleet:
         assert fleet.each(HOSTS[:2], refuse) == {}
     assert {e.phase for e in events if isinstance(e, Failed)} == {Phase.BUILD}
 
@@ -143,7 +150,7 @@ def test_host_errors_raised_by_a_task_are_failures() -> None:
 def test_what_has_happened_is_handed_over_before_the_end() -> None:
     """A ^C may fall between an event and the thread that takes it out."""
     events: list[Event] = []
-    fleet = Fleet(FakeTransport(), events.append, fan_out=1)
+    fleet = Fleet(FakeTransport(), events.append, Limits(1))
     fleet.each(HOSTS[:1], echo)
     seen = len(events)
     fleet._inbox.put(Progress(HOSTS[0], Phase.SWITCH))  # noqa: SLF001 (what a worker would do)

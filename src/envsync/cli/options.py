@@ -116,11 +116,30 @@ AcceptNew = Annotated[
     typer.Option("--accept-new", help="Trust and remember hosts seen for the first time."),
 ]
 ConnectTimeout = Annotated[
-    float,
-    typer.Option(metavar="SECONDS", min=0.1, help="Longest wait for a host to answer."),
+    float | None,
+    typer.Option(
+        metavar="SECONDS", min=0.1, help="Longest wait for a host to answer: 10, or ssh_config's."
+    ),
+]
+AskPass = Annotated[
+    bool, typer.Option("--ask-pass", help="Ask for a password, once for all hosts.")
 ]
 FanOut = Annotated[
-    int, typer.Option("-j", "--fan-out", min=1, max=1024, help="How many hosts at once.")
+    int | None,
+    typer.Option(
+        "-j", "--fan-out", min=1, max=1024, help="How many hosts at once, by default as fits here."
+    ),
+]
+MaxFailures = Annotated[
+    str | None,
+    typer.Option(metavar="N|P%", help="Try no more hosts when more than these have failed."),
+]
+Deadline = Annotated[
+    float | None,
+    typer.Option(metavar="SECONDS", min=1, help="Longest time for the whole run."),
+]
+Verbose = Annotated[
+    bool, typer.Option("-v", "--verbose", help="Say what of ssh_config is not followed.")
 ]
 LauncherOption = Annotated[
     Launcher,
@@ -155,8 +174,12 @@ class Connecting:
     known_hosts: Path | None
     ssh_config: Path | None
     accept_new: bool
-    connect_timeout: float
-    fan_out: int
+    connect_timeout: float | None
+    ask_pass: bool
+    fan_out: int | None
+    max_failures: str | None
+    deadline: float | None
+    verbose: bool
     launcher: Launcher
 
     @classmethod
@@ -166,13 +189,28 @@ class Connecting:
         known_hosts: KnownHosts = None,
         ssh_config: SshConfig = None,
         accept_new: AcceptNew = False,  # noqa: FBT002 (an option, as typer wants it)
-        connect_timeout: ConnectTimeout = 10.0,
-        fan_out: FanOut = 32,
+        connect_timeout: ConnectTimeout = None,
+        ask_pass: AskPass = False,  # noqa: FBT002
+        fan_out: FanOut = None,
+        max_failures: MaxFailures = None,
+        deadline: Deadline = None,
+        verbose: Verbose = False,  # noqa: FBT002
         launcher: LauncherOption = Launcher.SSH,
     ) -> Connecting:
         """From the options as typer hands them over; their defaults are said here alone."""
-        files = tuple(identity or ())
-        return cls(files, known_hosts, ssh_config, accept_new, connect_timeout, fan_out, launcher)
+        return cls(
+            tuple(identity or ()),
+            known_hosts,
+            ssh_config,
+            accept_new,
+            connect_timeout,
+            ask_pass,
+            fan_out,
+            max_failures,
+            deadline,
+            verbose,
+            launcher,
+        )
 
     def record(self) -> dict[str, Any]:
         """What to remember, so that the next command needs no more words."""

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
+import os
+import re
+import resource
 import socket
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from typing import Self
 
 from envsync.cli.options import Connecting, Launcher
+from envsync.cli.questions import Questions, password
 from envsync.commit import doubtful
 from envsync.errors import ExitCode, InputError
 from envsync.events import Event
 from envsync.hold import Ticket
 from envsync.hostnames import display_names, fold_names
-from envsync.model import Host
+from envsync.model import Host, Notice
 from envsync.ports import Transport
+from envsync.render import screens
 from envsync.render.console import console
 from envsync.render.envelope import envelope
 from envsync.render.live import LiveView
 from envsync.report import HostReport, apply
-from envsync.runner import Fleet
+from envsync.runner import Fleet, Limits
 from envsync.store import Store
+
+Ask = Callable[[str], str | None]
 
 
 class Session:
@@ -53,16 +62,23 @@ class Session:
         self._log = (
             self._stack.enter_context(self._store.log(self._command)) if self._logged else None
         )
+        self._live = LiveView(self.hosts, self._labels, console(stderr=True))
+        questions = Questions(self._live.paused)
+        self._stack.callback(questions.close)
+        self._transport = make_transport(self._connecting, self.hosts, questions.ask)
         self.fleet = self._stack.enter_context(
-            Fleet(make_transport(self._connecting, self.hosts), self.emit, self._connecting.fan_out)
+            Fleet(self._transport, self.emit, limits(self._connecting, len(self.hosts)))
         )
-        self._live = self._stack.enter_context(
-            LiveView(self.hosts, self._labels, console(stderr=True))
-        )
+        self._stack.enter_context(self._live)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+        if self._connecting.verbose:
+            unread = self._transport.unread
+            screens.notices(
+                self.out, [Notice(f"ssh_config: {it} is not followed") for it in unread]
+            )
         self._store.note_failures(each.host for each in self.reports if each.failure)
 
     def emit(self, event: Event) -> None:
@@ -107,7 +123,35 @@ def ticket(*, break_lock: bool) -> Ticket:
     return Ticket(operator(), break_lock)
 
 
-def make_transport(connecting: Connecting, hosts: Sequence[Host]) -> Transport:
+def limits(connecting: Connecting, hosts: int) -> Limits:
+    """How many hosts at once, how many may fail, and until when.
+
+    Raises InputError for a number of failures that is none.
+    """
+    cores = os.cpu_count() or 1
+    deadline = connecting.deadline
+    return Limits(
+        # A connection is work for a core; more threads than that takes only get into each
+        # other's way.
+        fan_out=connecting.fan_out or min(64, max(16, 8 * cores)),
+        waiting=connecting.fan_out or 256,
+        max_failures=_most_failures(connecting.max_failures, hosts),
+        deadline=None if deadline is None else time.monotonic() + deadline,
+    )
+
+
+def _most_failures(text: str | None, hosts: int) -> int | None:
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d{1,6})(%?)", text)
+    if found is None or (found[2] and int(found[1]) > 100):  # noqa: PLR2004 (percent)
+        raise InputError(
+            f"--max-failures: {text!r} is no number of hosts", hint="such as 3, or 10%"
+        )
+    return hosts * int(found[1]) // 100 if found[2] else int(found[1])
+
+
+def make_transport(connecting: Connecting, hosts: Sequence[Host], ask: Ask) -> Transport:
     """The transport that the user chose; imported only now, since paramiko takes its time."""
     if connecting.launcher is Launcher.LOCAL:
         from envsync.transport.local import LocalTransport  # noqa: PLC0415 (see above)
@@ -120,6 +164,7 @@ def make_transport(connecting: Connecting, hosts: Sequence[Host]) -> Transport:
         return LocalTransport()
     from envsync.transport.connect import SshOptions, SshTransport  # noqa: PLC0415 (see above)
 
+    _allow_open_files(len(hosts))
     known_hosts = connecting.known_hosts
     return SshTransport(
         SshOptions(
@@ -128,5 +173,16 @@ def make_transport(connecting: Connecting, hosts: Sequence[Host]) -> Transport:
             config=connecting.ssh_config,
             accept_new=connecting.accept_new,
             connect_timeout=connecting.connect_timeout,
+            password=password() if connecting.ask_pass else None,
+            ask=ask,
         )
     )
+
+
+def _allow_open_files(hosts: int) -> None:
+    """As many as the system lets us have, where the usual 1,024 are too few for the hosts."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = 4 * hosts + 200  # a socket, its wake-up pipe, an agent's socket while logging in
+    if soft < needed:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (min(needed, hard), hard))

@@ -1,12 +1,9 @@
-"""Reaching a host over SSH: socket, key exchange, host key, login, and trying again."""
+"""Reaching a host over SSH: the way there, key exchange, host key, login, and trying again."""
 
 from __future__ import annotations
 
-import contextlib
-import getpass
 import logging
 import random
-import socket
 import threading
 import time
 from collections.abc import Sequence
@@ -17,22 +14,31 @@ import paramiko
 
 from envsync.errors import ConnectError, InputError
 from envsync.model import Host
-from envsync.ports import Connection
-from envsync.transport.hostkeys import KnownHosts, known_name
-from envsync.transport.identities import Identities
+from envsync.transport.bastions import Bastions, Route
+from envsync.transport.dial import dial
+from envsync.transport.handshake import DroppedError, shake_hands
+from envsync.transport.hostkeys import KnownHosts, Strictness
+from envsync.transport.identities import Ask, Identities
+from envsync.transport.login import MOST_CONNECTIONS, Login
+from envsync.transport.settings import Settings
 from envsync.transport.ssh import SshConnection
-from envsync.transport.sshconfig import Settings, settings
+from envsync.transport.sshconfig import SshConfig
 
 # paramiko logs tracebacks of its own threads; what went wrong reaches us as an exception.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
 logging.getLogger("paramiko").propagate = False
 
 UNAUTHENTICATED = 8
-"""Logins under way at once: below the 10 where sshd starts to drop some (MaxStartups
-10:30:100, sshd_config(5)), since many names of an inventory may be one machine."""
+"""Logins under way at once at one address: below the 10 where sshd starts to drop some
+(MaxStartups 10:30:100, sshd_config(5)), since many names of an inventory may be one machine."""
 
 DROP_PATIENCE = 30.0
 """Seconds during which a connection dropped before the login is tried again."""
+
+CONNECT_TIMEOUT = 10.0
+KEEPALIVE = 5.0
+SILENCE = 3
+"""Unanswered questions after which a host is gone."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +52,13 @@ class SshOptions:
     config: Path | None = None
     """Instead of the user's and the system's ssh_config."""
     accept_new: bool = False
-    connect_timeout: float = 10.0
-    keepalive: float = 5.0
-
-
-class _DroppedError(Exception):
-    """The server hung up before the login: it is busy, not unwilling."""
+    connect_timeout: float | None = None
+    """None: what ssh_config says, or CONNECT_TIMEOUT."""
+    keepalive: float | None = None
+    """None: what ssh_config says (ServerAliveInterval), or KEEPALIVE."""
+    password: str | None = None
+    ask: Ask | None = None
+    """Gets passphrases from the user."""
 
 
 class SshTransport:
@@ -64,21 +71,52 @@ class SshTransport:
         if options.config is not None and not options.config.expanduser().exists():
             raise InputError(f"there is no ssh_config {options.config}", hint="check the path")
         self._options = options
+        self._config = SshConfig(options.config)
         self._known: dict[tuple[Path, ...], KnownHosts] = {}
-        self._identities = Identities(options.identity_files)
+        self._identities = Identities(options.identity_files, options.ask)
+        self._bastions = Bastions(self._reach)
         self._lock = threading.Lock()
-        self._gate = threading.BoundedSemaphore(UNAUTHENTICATED)
+        self._gates: dict[tuple[str, Route], threading.BoundedSemaphore] = {}
+        self._unread: dict[str, None] = dict.fromkeys(self._config.unread)
 
-    def connect(self, host: Host) -> Connection:
+    def connect(self, host: Host) -> SshConnection:
         """Reach and log in; drops before the login are tried again with growing jitter."""
-        way = settings(host, self._options.config)
+        way = self._config.settings(host)
+        self._unread |= dict.fromkeys(way.unread)
+        route = self._config.route(way)
+        with self._bastions.passing(route):
+            transport = self._reach(way, route)
+        interval = self._options.keepalive or way.alive_interval or KEEPALIVE
+        return SshConnection(
+            transport, interval, way.alive_count if way.alive_interval else SILENCE
+        )
+
+    def close(self) -> None:
+        """End what hosts share."""
+        self._bastions.close()
+
+    @property
+    def unread(self) -> Sequence[str]:
+        """Settings of ssh_config that were met, would make a difference, and are not followed."""
+        return tuple(self._unread)
+
+    def _reach(self, way: Settings, route: Route) -> paramiko.Transport:
+        """An authenticated connection to `way`, by way of the jump hosts of `route`."""
+        login = Login(way, self._identities, self._options.password, self._options.ask)
+        for _ in range(MOST_CONNECTIONS):
+            transport = self._retrying(way, route, login)
+            if transport is not None:
+                return transport
+        raise login.denied()
+
+    def _retrying(self, way: Settings, route: Route, login: Login) -> paramiko.Transport | None:
         deadline = time.monotonic() + DROP_PATIENCE
         delay = 0.2
         while True:
             try:
-                with self._gate:
-                    return self._attempt(way)
-            except _DroppedError as dropped:
+                with self._gate(way, route):
+                    return self._attempt(way, route, login)
+            except DroppedError as dropped:
                 if time.monotonic() + delay > deadline:
                     raise ConnectError(
                         "dropped",
@@ -89,134 +127,39 @@ class SshTransport:
             time.sleep(delay * random.uniform(0.5, 1.5))  # noqa: S311 (not a secret)
             delay = min(delay * 2, 3.0)
 
-    def _attempt(self, way: Settings) -> Connection:
-        sock = _dial(way.address, way.port, self._options.connect_timeout)
-        transport = paramiko.Transport(sock)
-        known = self._known_hosts(way)
-        name = way.key_name or known_name(way.address, way.port)
+    def _attempt(self, way: Settings, route: Route, login: Login) -> paramiko.Transport | None:
+        """One connection; None when the server hung up on a login that has more to try."""
+        timeout = self._options.connect_timeout or way.connect_timeout or CONNECT_TIMEOUT
+        wire = self._bastions.channel(route, way, timeout) if route else dial(way, timeout)
+        transport = paramiko.Transport(wire)
         try:
-            self._handshake(transport, known.key_types(name))
-            known.check(name, transport.get_remote_server_key())
-            self._log_in(transport, way)
+            known = self._known_hosts(way)
+            shake_hands(transport, way, known.key_types(way.asked), timeout)
+            key = transport.get_remote_server_key()
+            trusted = known.check(way.asked, key, self._strictness(way))
+            if login.attempt(transport, trusted=trusted):
+                return transport
         except BaseException:
             transport.close()
+            wire.close()  # paramiko leaves it open where nothing was begun
             raise
-        return SshConnection(transport, self._options.keepalive)
+        transport.close()
+        return None
+
+    def _strictness(self, way: Settings) -> Strictness:
+        if self._options.accept_new and way.strictness is Strictness.STRICT:
+            return Strictness.ACCEPT_NEW
+        return way.strictness
 
     def _known_hosts(self, way: Settings) -> KnownHosts:
         files = self._options.known_hosts or way.known_hosts
         with self._lock:
             if files not in self._known:
-                self._known[files] = KnownHosts(files, accept_new=self._options.accept_new)
+                self._known[files] = KnownHosts(files, hashed=way.hash_names)
             return self._known[files]
 
-    def _handshake(self, transport: paramiko.Transport, key_types: list[str]) -> None:
-        timeout = self._options.connect_timeout
-        transport.banner_timeout = timeout
-        transport.auth_timeout = max(timeout, 30.0)
-        options = transport.get_security_options()
-        options.key_types = _first(options.key_types, key_types)
-        # The cheapest on today's processors; everything else stays behind as a fallback.
-        options.kex = _first(options.kex, ["curve25519-sha256@libssh.org"])
-        options.ciphers = _first(options.ciphers, ["aes128-gcm@openssh.com"])
-        try:
-            transport.start_client(timeout=timeout + 1)  # after the banner's own timeout
-            transport.get_remote_server_key()  # start_client returns silently when time is up
-        except (EOFError, ConnectionError) as error:
-            raise _DroppedError(str(error) or "connection closed") from error
-        except (paramiko.SSHException, OSError) as error:
-            raise _handshake_error(error, timeout) from error
-
-    def _log_in(self, transport: paramiko.Transport, way: Settings) -> None:
-        user = way.user or getpass.getuser()
-        tried = []
-        with self._identities.keys(way.identity_files, use_agent=way.use_agent) as keys:
-            for key in keys:
-                tried.append(key.get_name())
-                try:
-                    if not transport.auth_publickey(user, key):
-                        self._identities.remember(key)
-                        return
-                except paramiko.BadAuthenticationType as error:
-                    raise _denied(user, f"the server takes {error.allowed_types}") from error
-                except (paramiko.SSHException, OSError, EOFError):
-                    if not transport.is_active():
-                        break  # too many keys: the server hung up
-        offered = f"tried {', '.join(tried)}" if tried else "no key to try"
-        raise _denied(user, "; ".join([offered, *self._identities.skipped]))
-
-
-def _dial(name: str, port: int, timeout: float) -> socket.socket:
-    try:
-        sock = socket.create_connection((name, port), timeout)
-    except socket.gaierror as error:
-        raise ConnectError(
-            "no-address",
-            f"the name {name} has no address: {error.strerror}",
-            hint="check the spelling, or use the address",
-        ) from error
-    except TimeoutError as error:
-        raise ConnectError(
-            "timeout",
-            f"no answer on port {port} within {timeout:.0f} s",
-            hint="is the host up, and does a firewall let port"
-            f" {port} through? --connect-timeout sets the limit",
-        ) from error
-    except ConnectionRefusedError as error:
-        raise ConnectError(
-            "refused",
-            f"nothing listens on port {port}",
-            hint="is sshd running there, and is this its port?",
-        ) from error
-    except OSError as error:
-        raise ConnectError(
-            "unreachable",
-            f"port {port} cannot be reached: {error.strerror or error}",
-            hint="check the network between here and the host",
-        ) from error
-    # Without it small packets wait for the other side's delayed acknowledgement: 40 ms each.
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    # Bytes that nobody acknowledges end the connection, where the system can do that (Linux).
-    with contextlib.suppress(AttributeError, OSError):
-        limit = int(max(timeout, 10.0) * 1000)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, limit)
-    return sock
-
-
-def _first(available: Sequence[str], wanted: list[str]) -> tuple[str, ...]:
-    """`available` with the wanted ones moved to the front; `ssh-rsa` means its SHA-2 forms."""
-    names = [
-        name
-        for want in wanted
-        for name in (("rsa-sha2-512", "rsa-sha2-256") if want == "ssh-rsa" else (want,))
-        if name in available
-    ]
-    return tuple(dict.fromkeys([*names, *available]))
-
-
-def _handshake_error(error: Exception, timeout: float) -> Exception:
-    text = str(error) or type(error).__name__
-    cause = error.__cause__ or error.__context__
-    if "banner" in text:
-        # A server over its limit closes at once; one that hangs lets the time run out.
-        if isinstance(cause, EOFError | ConnectionError):
-            return _DroppedError("closed before its banner")
-        return ConnectError(
-            "no-banner",
-            f"connected, but no SSH server said hello within {timeout:.0f} s",
-            hint="is this the port of an SSH server, and is the host overloaded?",
-        )
-    return ConnectError(
-        "handshake",
-        f"the SSH key exchange failed: {text}",
-        hint="compare with `ssh -vv HOST`: the server may offer only outdated algorithms",
-    )
-
-
-def _denied(user: str, why: str) -> ConnectError:
-    return ConnectError(
-        "authentication",
-        f"login as {user} was refused ({why})",
-        hint="name the key with -i, or add it to the agent; `ssh HOST true` must work without"
-        " a password",
-    )
+    def _gate(self, way: Settings, route: Route) -> threading.BoundedSemaphore:
+        with self._lock:
+            return self._gates.setdefault(
+                (way.address, route), threading.BoundedSemaphore(UNAUTHENTICATED)
+            )

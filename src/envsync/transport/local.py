@@ -62,6 +62,13 @@ class LocalTransport:
     def connect(self, host: Host) -> Connection:  # noqa: ARG002 (there is just this one)
         return LocalConnection(self.env)
 
+    def close(self) -> None:
+        """Nothing is shared between connections."""
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        return ()
+
 
 def _pump(process: subprocess.Popen[bytes], exchange: Exchange) -> None:
     """Move bytes both ways until the far side has closed both streams or is overdue."""

@@ -50,16 +50,18 @@ class Heartbeat:
 
 
 class SshConnection:
-    """An authenticated connection. `keepalive` is seconds; three unanswered ones end it."""
+    """An authenticated connection, given up after `silence` unanswered keepalives."""
 
-    def __init__(self, transport: paramiko.Transport, keepalive: float) -> None:
+    def __init__(self, transport: paramiko.Transport, keepalive: float, silence: int) -> None:
+        """`keepalive` is the seconds from one to the next."""
         self._transport = transport
         self._keepalive = keepalive
+        self._patience = keepalive * silence
 
     def run(self, command: Command, on_line: LineSink | None = None) -> Completed:
         exchange = Exchange(command, on_line)
         try:
-            channel = self._transport.open_session(timeout=self._keepalive * 3)
+            channel = self._transport.open_session(timeout=self._patience)
             try:
                 channel.exec_command(exchange.wire)
                 exit_code = self._pump(channel, exchange)
@@ -106,7 +108,7 @@ class SshConnection:
     def _check(self, exchange: Exchange, heartbeat: Heartbeat | None) -> None:
         if exchange.overdue:
             raise exchange.timed_out()
-        if heartbeat is not None and heartbeat.silent_for > self._keepalive * 3:
+        if heartbeat is not None and heartbeat.silent_for > self._patience:
             silent = heartbeat.silent_for
             # Closing also frees the heartbeat, which waits for an answer without a limit.
             self._transport.close()

@@ -7,123 +7,116 @@ construction; where it is not installed, paramiko's parser reads the user's file
 from __future__ import annotations
 
 import contextlib
-import functools
 import shutil
 import subprocess
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import paramiko
 
 from envsync.errors import ConnectError
 from envsync.model import Host
-from envsync.transport.hostkeys import DEFAULT_FILES as KNOWN_HOSTS
-from envsync.transport.identities import DEFAULT_FILES as IDENTITIES
+from envsync.transport.patterns import Patterns
+from envsync.transport.settings import Settings, interpret
 
 USER_FILE = Path("~/.ssh/config")
 SYSTEM_FILE = Path("/etc/ssh/ssh_config")
-_USUAL_INCLUDE = ["Include", "/etc/ssh/ssh_config.d/*.conf"]
-_asking = threading.Lock()
 _LIMIT = 20
 """Seconds for `ssh -G`, which may run a `Match exec`."""
+_DEEPEST = 8
+"""Jump hosts in a row; more are a ring."""
 
-_NOT_FOLLOWED = ("proxyjump", "proxycommand")
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How to reach one host."""
-
-    address: str
-    port: int
-    user: str
-    """Empty: the user running envsync."""
-    identity_files: tuple[Path, ...]
-    use_agent: bool
-    known_hosts: tuple[Path, ...]
-    key_name: str
-    """The name under which known_hosts has the host's key."""
+Answer = Mapping[str, Sequence[str]]
 
 
-def settings(host: Host, file: Path | None) -> Settings:
-    """The effective settings for `host`; `file` replaces the user's and the system's files.
+class SshConfig:
+    """The configuration of this run. Safe to share between threads."""
 
-    Raises ConnectError for what would have to be followed and is not: a proxy.
-    """
-    if not shutil.which("ssh"):
-        found = _read(host, file)
-    elif file is None and not USER_FILE.expanduser().exists() and (common := _common()):
-        found = common
-    else:
-        found = _ask_openssh(host, file)
+    def __init__(self, file: Path | None = None) -> None:
+        """`file` replaces the user's and the system's files, as `ssh -F` does."""
+        self._file = file
+        self._asks_openssh = shutil.which("ssh") is not None
+        self._patterns: Patterns | None = None
+        self._default: Answer | None = None
+        self._answers: dict[object, tuple[str, Answer]] = {}
+        """With each answer the name that was asked for."""
+        self._lock = threading.Lock()
+        self._asking: dict[object, threading.Lock] = {}
 
-    def one(key: str) -> str:
-        return next(iter(found.get(key, ())), "")
+    def settings(self, host: Host) -> Settings:
+        """The effective settings for `host`. Raises ConnectError where ssh has none."""
+        return interpret(host, self._answer(host), self._defaults())
 
-    for key in _NOT_FOLLOWED:
-        if one(key) not in {"", "none"}:
+    def route(self, way: Settings, depth: int = 0) -> tuple[Settings, ...]:
+        """The jump hosts that lead to `way`, the first one first (ssh_config(5): ProxyJump)."""
+        if not way.jump:
+            return ()
+        if depth > _DEEPEST:
             raise ConnectError(
                 "proxy",
-                f"ssh_config leads to it through {key} {one(key)}, which envsync does not follow",
-                hint="run envsync where the host can be reached directly",
+                f"its jump hosts lead in a ring: {way.name} again",
+                hint="look at ProxyJump in ssh_config: `ssh -G HOST | grep -i proxyjump`",
             )
-    known = [
-        file
-        for key in ("userknownhostsfile", "globalknownhostsfile")
-        for line in found.get(key, ())
-        for file in _files(line)
-    ]
-    return Settings(
-        address=one("hostname") or host.target,
-        port=host.port or int(one("port") or 22),
-        user=host.user or one("user"),
-        identity_files=tuple(Path(each) for each in found.get("identityfile", ())) or IDENTITIES,
-        use_agent=one("identitiesonly") != "yes",
-        known_hosts=tuple(known) or KNOWN_HOSTS,
-        key_name=one("hostkeyalias"),
-    )
+        hops = [self.settings(host) for host in way.jump]
+        # Only the first one's own jump hosts count: the others are reached through it.
+        return (*self.route(hops[0], depth + 1), *hops)
 
-
-def _common() -> Mapping[str, Sequence[str]] | None:
-    """The system's settings, if they are the same for every host; asked for once.
-
-    A start of ssh for each of a thousand hosts would cost more than the connection.
-    """
-    with _asking:
-        return _ask_once()
-
-
-@functools.cache
-def _ask_once() -> Mapping[str, Sequence[str]] | None:
-    for file in (SYSTEM_FILE, *sorted(SYSTEM_FILE.parent.glob("ssh_config.d/*.conf"))):
+    @property
+    def unread(self) -> Sequence[str]:
+        """What keeps the settings from being whole; to be said once."""
+        if self._asks_openssh:
+            return ()
+        file = (self._file or USER_FILE).expanduser()
         with contextlib.suppress(OSError):
-            if any(map(_is_particular, file.read_text(errors="replace").splitlines())):
-                return None
-    found = _ask_openssh(Host("any.invalid"), None)
-    return {key: values for key, values in found.items() if key != "hostname"}
+            lines = file.read_text(errors="replace").splitlines()
+            if any(line.split()[:1] and line.split()[0].lower() == "include" for line in lines):
+                return [f"{file} has Include, which is not followed where no ssh is installed"]
+        return ()
+
+    def _answer(self, host: Host) -> Answer:
+        """What ssh says; one question does for all hosts that its files do not tell apart."""
+        if not self._asks_openssh:
+            return self._read(host)
+        with self._lock:
+            self._patterns = self._patterns or Patterns.of(self._sources())
+            alike = self._patterns.signature(host.target)
+            key = (host.target, host.user, host.port) if alike is None else alike
+            asking = self._asking.setdefault(key, threading.Lock())
+        with asking:
+            if key not in self._answers:
+                asked = host if alike is None else Host(host.target)
+                self._answers[key] = host.target, _ask(asked, self._file)
+        name, answer = self._answers[key]
+        if answer.get("hostname") == [name.lower()]:
+            return {**answer, "hostname": [host.target]}
+        return answer
+
+    def _sources(self) -> Sequence[Path]:
+        if self._file is not None:
+            return [self._file.expanduser()]
+        return [USER_FILE.expanduser(), SYSTEM_FILE]
+
+    def _defaults(self) -> Answer:
+        """What ssh would say without any configuration."""
+        if not self._asks_openssh:
+            return {}
+        with self._lock:
+            if self._default is None:
+                self._default = _ask(Host("any.invalid"), Path("/dev/null"))
+        return self._default
+
+    def _read(self, host: Host) -> Answer:
+        path = (self._file or USER_FILE).expanduser()
+        if not path.exists():
+            return {}
+        found: Mapping[str, object] = paramiko.SSHConfig.from_path(str(path)).lookup(host.target)
+        return {
+            key: value if isinstance(value, list) else [str(value)] for key, value in found.items()
+        }
 
 
-def _is_particular(line: str) -> bool:
-    """Whether a line of ssh_config may mean something else for each host."""
-    words = line.replace("=", " ").split()
-    if not words or words[0].startswith("#") or words == _USUAL_INCLUDE:
-        return False
-    keyword = words[0].lower()
-    return (
-        keyword in {"match", "include"} or (keyword == "host" and words[1:] != ["*"]) or "%" in line
-    )
-
-
-def _files(line: str) -> list[Path]:
-    """Several files, or one with blanks in its name: ssh prints both without quotes."""
-    if Path(line).expanduser().exists():
-        return [Path(line)]
-    return [Path(word) for word in line.split()]
-
-
-def _ask_openssh(host: Host, file: Path | None) -> Mapping[str, Sequence[str]]:
+def _ask(host: Host, file: Path | None) -> Answer:
     words = ["ssh", "-G", *(["-F", str(file)] if file else [])]
     words += ["-p", str(host.port)] if host.port else []
     words += ["-l", host.user] if host.user else []
@@ -152,15 +145,7 @@ def _ask_openssh(host: Host, file: Path | None) -> Mapping[str, Sequence[str]]:
     return _gather(line.partition(" ")[::2] for line in done.stdout.splitlines())
 
 
-def _read(host: Host, file: Path | None) -> Mapping[str, Sequence[str]]:
-    path = (file or USER_FILE).expanduser()
-    if not path.exists():
-        return {}
-    found: Mapping[str, object] = paramiko.SSHConfig.from_path(str(path)).lookup(host.target)
-    return {key: value if isinstance(value, list) else [str(value)] for key, value in found.items()}
-
-
-def _gather(pairs: Iterable[tuple[str, ...]]) -> Mapping[str, Sequence[str]]:
+def _gather(pairs: Iterable[tuple[str, ...]]) -> Answer:
     found: dict[str, list[str]] = {}
     for key, value in pairs:
         found.setdefault(key.lower(), []).append(value)

@@ -6,57 +6,120 @@ from pathlib import Path
 
 import pytest
 
+from envsync.errors import ConnectError
 from envsync.model import Host
 from envsync.transport import sshconfig
-from envsync.transport.sshconfig import settings
+from envsync.transport.sshconfig import SshConfig
 
 USUAL = "# ControlPath ~/.ssh/%r\nInclude /etc/ssh/ssh_config.d/*.conf\nHost *\n    SendEnv LANG\n"
 
 
 @pytest.fixture
-def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The hosts that OpenSSH was asked for, on a machine whose only file is the system's."""
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The hosts that OpenSSH was asked for."""
     hosts: list[str] = []
 
-    def ask(host: Host, _: Path | None) -> dict[str, list[str]]:
-        hosts.append(host.name)
-        return {"hostname": [f"{host.name}.lan"], "port": ["22"], "user": ["me"]}
+    def ask(host: Host, file: Path | None) -> dict[str, list[str]]:
+        if file != Path("/dev/null"):  # not for what ssh does without any configuration
+            hosts.append(host.target)
+        return {"hostname": [host.target.lower()], "port": ["22"], "user": ["me"]}
 
-    monkeypatch.setattr(sshconfig, "USER_FILE", tmp_path / "config")
-    monkeypatch.setattr(sshconfig, "SYSTEM_FILE", tmp_path / "ssh_config")
-    monkeypatch.setattr(sshconfig, "_ask_openssh", ask)
+    monkeypatch.setattr(sshconfig, "_ask", ask)
     monkeypatch.setattr(sshconfig.shutil, "which", lambda _: "/usr/bin/ssh")
-    sshconfig._ask_once.cache_clear()  # noqa: SLF001 (another machine, another answer)
-    (tmp_path / "ssh_config").write_text(USUAL)
     return hosts
 
 
-def test_settings_that_are_alike_for_all_hosts_are_asked_for_once(asked: list[str]) -> None:
-    first = settings(Host("gpu01"), None)
-    second = settings(Host("gpu02", "ops", 2222), None)
+def config(tmp_path: Path, text: str) -> SshConfig:
+    (tmp_path / "config").write_text(text)
+    return SshConfig(tmp_path / "config")
+
+
+def test_hosts_that_no_line_tells_apart_are_asked_for_once(
+    asked: list[str], tmp_path: Path
+) -> None:
+    made = config(tmp_path, USUAL + "Host login*\n  User root\n")
+    first = made.settings(Host("gpu01"))
+    second = made.settings(Host("GPU02", "ops", 2222))
+    third = made.settings(Host("login1"))
     assert (first.address, first.port, first.user) == ("gpu01", 22, "me")
-    assert (second.address, second.port, second.user) == ("gpu02", 2222, "ops")
-    assert len(asked) == 1
+    assert (second.address, second.port, second.user) == ("GPU02", 2222, "ops")
+    assert third.address == "login1"
+    assert asked == ["gpu01", "login1"]
 
 
 @pytest.mark.parametrize(
     "line",
-    ["Host gpu*", "host = gpu01", "Match exec true", "Include /elsewhere", "IdentityFile ~/%h"],
+    ["Match exec true", "IdentityFile ~/%h", "HostName %h.lan", "CanonicalizeHostname yes"],
 )
-def test_settings_of_particular_hosts_are_asked_for_each(
-    asked: list[str], tmp_path: Path, line: str
+@pytest.mark.parametrize("included", [False, True])
+def test_settings_made_of_a_name_are_asked_for_each(
+    asked: list[str], tmp_path: Path, line: str, *, included: bool
 ) -> None:
-    (tmp_path / "ssh_config.d").mkdir()
-    (tmp_path / "ssh_config.d" / "site.conf").write_text(f"{line}\n")
-    assert settings(Host("gpu01"), None).address == "gpu01.lan"
-    assert settings(Host("gpu02"), None).address == "gpu02.lan"
+    (tmp_path / "more.conf").write_text(f"{line}\n")
+    made = config(tmp_path, f"Include {tmp_path}/*.conf\n" if included else f"{line}\n")
+    made.settings(Host("gpu01"))
+    made.settings(Host("gpu02"))
     assert asked == ["gpu01", "gpu02"]
 
 
-@pytest.mark.parametrize("whose", ["given", "the user's"])
-def test_file_of_the_user_is_always_asked_for(asked: list[str], tmp_path: Path, whose: str) -> None:
-    (tmp_path / "config").write_text("Host *\n")
-    given = tmp_path / "config" if whose == "given" else None
-    settings(Host("gpu01"), given)
-    settings(Host("gpu02"), given)
-    assert asked == ["gpu01", "gpu02"]
+def test_negated_pattern_and_case_are_as_in_openssh(asked: list[str], tmp_path: Path) -> None:
+    made = config(tmp_path, "Host *.LAN !b.lan\n  Port 2222\nHost = b.lan\n  Port 2223\n")
+    for name in ("a.lan", "c.lan", "b.lan", "d"):
+        made.settings(Host(name))
+    assert asked == ["a.lan", "b.lan", "d"]
+
+
+def real(tmp_path: Path, text: str) -> SshConfig:
+    (tmp_path / "config").write_text(text)
+    return SshConfig(tmp_path / "config")
+
+
+def test_jump_hosts_in_their_order(tmp_path: Path) -> None:
+    made = real(
+        tmp_path,
+        "Host far\n ProxyJump outer,ops@inner:2222\nHost outer\n ProxyJump ssh://gate\n"
+        "Host inner\n ProxyJump elsewhere\n",
+    )
+    route = made.route(made.settings(Host("far")))
+    assert [(way.name, way.user, way.port) for way in route][1:] == [
+        ("outer", route[0].user, 22),
+        ("inner", "ops", 2222),
+    ]
+    assert route[0].name == "gate"
+
+
+def test_ring_of_jump_hosts_is_refused(tmp_path: Path) -> None:
+    made = real(tmp_path, "Host a\n ProxyJump b\nHost b\n ProxyJump a\n")
+    with pytest.raises(ConnectError, match="ring"):
+        made.route(made.settings(Host("a")))
+
+
+def test_tokens_of_a_proxy_command_are_filled_in(tmp_path: Path) -> None:
+    text = "Host far\n HostName 10.0.0.7\n User ops\n ProxyCommand nc %h %p # %r %n 100%%\n"
+    assert real(tmp_path, text).settings(Host("far", port=2222)).command == (
+        "nc 10.0.0.7 2222 # ops far 100%"
+    )
+    with pytest.raises(ConnectError, match="%C"):
+        real(tmp_path, "ProxyCommand nc %C\n").settings(Host("far"))
+
+
+def test_only_what_somebody_chose_replaces_the_fastest(tmp_path: Path) -> None:
+    assert not real(tmp_path, "Host x\n").settings(Host("far")).kex
+    chosen = real(tmp_path, "Ciphers aes256-ctr\nKexAlgorithms ecdh-sha2-nistp256\n")
+    assert chosen.settings(Host("far")).ciphers == ("aes256-ctr",)
+    assert chosen.settings(Host("far")).kex == ("ecdh-sha2-nistp256",)
+
+
+def test_what_makes_a_difference_and_is_not_followed_is_told(tmp_path: Path) -> None:
+    made = real(tmp_path, "SendEnv LANG\nPKCS11Provider /usr/lib/token.so\n")
+    assert made.settings(Host("far")).unread == ("pkcs11provider /usr/lib/token.so",)
+
+
+def test_without_ssh_its_files_are_read_and_include_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sshconfig.shutil, "which", lambda _: None)
+    made = real(tmp_path, "Include other\nHost far\n HostName 10.0.0.7\n User ops\n")
+    found = made.settings(Host("far"))
+    assert (found.address, found.user) == ("10.0.0.7", "ops")
+    assert "Include" in made.unread[0]
