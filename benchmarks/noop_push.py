@@ -42,7 +42,8 @@ from pathlib import Path
 from envsync.events import Phase
 from envsync.inventory import read_inventory
 from envsync.ports import Command
-from envsync.runner import Fleet, Limits
+from envsync.limits import Limits
+from envsync.runner import Fleet
 from envsync.transport.connect import SshOptions, SshTransport
 
 hosts = read_inventory(sys.argv[1], sys.stdin).hosts

@@ -52,8 +52,25 @@ class Completed:
         return self.stderr.decode("utf-8", "replace")
 
 
+@dataclass(frozen=True)
+class Reached:
+    """How a connection came about, for people."""
+
+    address: str
+    user: str
+    key: str = ""
+    """What the login was made with; never a secret."""
+    host_key: str = ""
+    """The host's key as `ssh-keygen -l` prints it."""
+    through: tuple[str, ...] = ()
+    """Jump hosts, the first one first."""
+
+
 class Connection(Protocol):
     """One host, reached. Used by one thread at a time."""
+
+    @property
+    def reached(self) -> Reached: ...
 
     def run(self, command: Command, on_line: LineSink | None = None) -> Completed:
         """Run `command` to its end.

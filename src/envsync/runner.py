@@ -10,17 +10,17 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Self, TypeVar
 
 from envsync.diagnose import failure
 from envsync.errors import HostError, LinkLostError
 from envsync.events import Event, EventSink, Failed, Observed, Phase, Probed, Progress
+from envsync.limits import Limits, not_tried, out_of_time
 from envsync.model import Facts, Host
 from envsync.observation import Observation, observe
 from envsync.observation import parse as parse_observation
-from envsync.ports import Command, Completed, Connection, Transport
+from envsync.ports import Command, Completed, Connection, Reached, Transport
 from envsync.probes import facts
 from envsync.redact import redact
 
@@ -34,11 +34,19 @@ _LINE_EVERY = 0.1
 class Node:
     """A connected host, as a worker sees it: runs commands and says what it is doing."""
 
-    def __init__(self, host: Host, connection: Connection, emit: EventSink) -> None:
+    def __init__(
+        self, host: Host, connection: Connection, emit: EventSink, connecting: float = 0.0
+    ) -> None:
         self.host = host
         self.emit = emit
+        self.connecting = connecting
+        """Seconds that it took to get here."""
         self.phase = Phase.CONNECT
         self._connection = connection
+
+    @property
+    def reached(self) -> Reached:
+        return self._connection.reached
 
     def close(self) -> None:
         self._connection.close()
@@ -79,20 +87,6 @@ class Node:
         found = facts.parse(self.run(Phase.PROBE, facts.probe(prefix)))
         self.emit(Probed(self.host, found))
         return found
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What keeps a run within bounds."""
-
-    fan_out: int = 32
-    """How many hosts at once."""
-    waiting: int = 32
-    """How many at once where the hosts do the work and we just wait for them."""
-    max_failures: int | None = None
-    """With more failed hosts than this, the others are not tried any more."""
-    deadline: float | None = None
-    """The moment, on the monotonic clock, at which the run is over."""
 
 
 class _Finished:
@@ -168,11 +162,13 @@ class Fleet:
 
         def work() -> None:
             with contextlib.suppress(Empty):
-                while True:
+                while not self._is_enough:
                     self._inbox.put(self._attempt(current, waiting.get_nowait(), task, blame))
 
-        limits = self._limits
-        for number in range(min(limits.waiting if patient else limits.fan_out, len(order))):
+        at_once = self._limits.waiting if patient else self._limits.fan_out
+        if self._time_left() == 0.0:
+            at_once = 0  # nothing is begun any more
+        for number in range(min(at_once, len(order))):
             # Daemons: an interrupted run must not wait for a host that does not answer.
             threading.Thread(target=work, name=f"envsync-{number}", daemon=True).start()
         results = self._collect(order, waiting, blame)
@@ -199,20 +195,22 @@ class Fleet:
                     results[item.host] = item.result
                 for host in self._spared(waiting):
                     del outstanding[host]
-                    self._sink(failed(host, Phase.CONNECT, blame(_not_tried())))
+                    self._sink(failed(host, Phase.CONNECT, blame(not_tried())))
         return results
 
     def _pass_on(self, event: Event) -> None:
         if event.host in self._given_up:
             return
-        if isinstance(event, Failed):
-            self._failures.add(event.host)
         self._sink(event)
+
+    @property
+    def _is_enough(self) -> bool:
+        limit = self._limits.max_failures
+        return limit is not None and len(self._failures) > limit
 
     def _spared(self, waiting: SimpleQueue[Host]) -> Iterator[Host]:
         """The hosts that are not tried any more, since too many others have failed."""
-        limit = self._limits.max_failures
-        if limit is not None and len(self._failures) > limit:
+        if self._is_enough:
             with contextlib.suppress(Empty):
                 while True:
                     yield waiting.get_nowait()
@@ -233,7 +231,7 @@ class Fleet:
             phase = self._nodes[host].phase if host in self._nodes else Phase.CONNECT
             self._given_up.add(host)
             self.forget(host)
-            self._sink(failed(host, phase, blame(_out_of_time())))
+            self._sink(failed(host, phase, blame(out_of_time())))
 
     def _attempt(
         self, current: int, host: Host, task: Callable[[Node], Result], blame: Blame
@@ -244,6 +242,7 @@ class Fleet:
             phase = self._nodes[host].phase if host in self._nodes else Phase.CONNECT
             if isinstance(error, LinkLostError):
                 self.forget(host)
+            self._failures.add(host)
             self._inbox.put(failed(host, phase, blame(error)))
             return _Finished(host, current, _FAILED)
         except BaseException as error:  # noqa: BLE001 (raised again in the calling thread)
@@ -261,27 +260,13 @@ class Fleet:
     def _node(self, host: Host) -> Node:
         if host not in self._nodes:
             self._inbox.put(Progress(host, Phase.CONNECT))
-            self._nodes[host] = Node(host, self._transport.connect(host), self._inbox.put)
+            started = time.monotonic()
+            connection = self._transport.connect(host)
+            self._nodes[host] = Node(host, connection, self._inbox.put, time.monotonic() - started)
         return self._nodes[host]
 
 
 _FAILED = object()
-
-
-def _not_tried() -> HostError:
-    return HostError(
-        "not-tried",
-        "it was not tried: more hosts failed before than --max-failures allows",
-        hint="see to the others first",
-    )
-
-
-def _out_of_time() -> HostError:
-    return HostError(
-        "deadline",
-        "the time for the whole run was over",
-        hint="run it again, perhaps with a longer --deadline: finished work is kept",
-    )
 
 
 def failed(host: Host, phase: Phase, error: HostError) -> Failed:

@@ -11,9 +11,10 @@ from envsync.commit import Decision, Flip, busy, commit, doubtful
 from envsync.errors import CommandTimeoutError, ConnectError, LinkLostError
 from envsync.events import Busy, Ended, Event, Failed, Outcome
 from envsync.generations import Slot
+from envsync.limits import Limits
 from envsync.model import Host
 from envsync.ports import Command, Completed, Connection, LineSink
-from envsync.runner import Fleet, Limits
+from envsync.runner import Fleet
 
 A, B, C = Host("a"), Host("b"), Host("c")
 LOST = LinkLostError("link-lost", "the network broke")

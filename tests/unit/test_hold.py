@@ -14,8 +14,9 @@ import pytest
 from envsync.errors import HostError
 from envsync.events import Event, Failed, Shared
 from envsync.hold import Owner, Ticket, holding, take
+from envsync.limits import Limits
 from envsync.model import Host
-from envsync.runner import Fleet, Limits, Node
+from envsync.runner import Fleet, Node
 from envsync.transport.local import LocalTransport
 
 TRANSPORT = LocalTransport()

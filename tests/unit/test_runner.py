@@ -11,9 +11,10 @@ import pytest
 
 from envsync.errors import ConnectError, HostError
 from envsync.events import Event, Failed, Phase, Progress
+from envsync.limits import Limits
 from envsync.model import Host
 from envsync.ports import Command, Completed, Connection, LineSink
-from envsync.runner import Fleet, Limits, Node
+from envsync.runner import Fleet, Node
 
 HOSTS = [Host(f"n{number}") for number in range(8)]
 ECHO = Command("echo")
@@ -156,3 +157,44 @@ def test_what_has_happened_is_handed_over_before_the_end() -> None:
     fleet._inbox.put(Progress(HOSTS[0], Phase.SWITCH))  # noqa: SLF001 (what a worker would do)
     fleet.close()
     assert events[seen:] == [Progress(HOSTS[0], Phase.SWITCH)]
+
+
+def test_hosts_are_spared_when_too_many_others_have_failed() -> None:
+    events: list[Event] = []
+    limits = Limits(1, max_failures=1)
+    with Fleet(FakeTransport(down=frozenset(HOSTS[:2])), events.append, limits) as fleet:
+        assert not fleet.each(HOSTS, echo)
+    failures = [event for event in events if isinstance(event, Failed)]
+    causes = {event.host: event.cause for event in failures}
+    assert list(map(causes.get, HOSTS)) == ["refused"] * 2 + ["not-tried"] * 6
+
+
+def test_run_ends_at_its_deadline_and_late_answers_are_not_heard() -> None:
+    events: list[Event] = []
+    go_on = threading.Event()
+
+    def answer(_: Command) -> Completed:
+        go_on.wait(30)
+        return Completed(0)
+
+    limits = Limits(2, deadline=time.monotonic() + 0.3)
+    with Fleet(FakeTransport(answer), events.append, limits) as fleet:
+        started = time.monotonic()
+        assert not fleet.each(HOSTS[:3], echo)
+        assert time.monotonic() - started < 5
+        go_on.set()
+        assert not fleet.each(HOSTS[:1], echo), "the time of the whole run is over"
+    failures = [event for event in events if isinstance(event, Failed)]
+    assert [event.cause for event in failures] == ["deadline"] * 4
+    assert isinstance(events[-1], Failed)
+
+
+def test_patient_tasks_run_on_more_hosts_at_once() -> None:
+    together = threading.Barrier(3, timeout=10)
+
+    def meet(node: Node) -> str:
+        together.wait()
+        return node.host.name
+
+    with Fleet(FakeTransport(), lambda _: None, Limits(1, waiting=3)) as fleet:
+        assert len(fleet.each(HOSTS[:3], meet, patient=True)) == 3

@@ -292,6 +292,26 @@ def prune(
 
 
 @app.command()
+@reaching_hosts
+def ping(
+    hosts: MaybeHosts = None,
+    file: EnvironmentFile = DEFAULT_FILE,
+    *,
+    selecting: Selecting,
+    connecting: Connecting,
+    as_json: AsJson = False,
+) -> None:
+    """Reach every host, and say how: address, user, key, host key, time, conda.
+
+    Changes nothing. A host that is not reached is shown with its cause, and with the command
+    that shows the same in ssh.
+    """
+    from envsync.cli.commands.ping import ping
+
+    raise typer.Exit(ping(Where(hosts, file, None, connecting, selecting), as_json=as_json))
+
+
+@app.command()
 def lint(
     file: Annotated[Path, typer.Argument(metavar="[FILE]")] = DEFAULT_FILE,
     name: Name = None,

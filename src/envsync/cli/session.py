@@ -20,6 +20,7 @@ from envsync.errors import ExitCode, InputError
 from envsync.events import Event
 from envsync.hold import Ticket
 from envsync.hostnames import display_names, fold_names
+from envsync.limits import Limits
 from envsync.model import Host, Notice
 from envsync.ports import Transport
 from envsync.render import screens
@@ -27,7 +28,7 @@ from envsync.render.console import console
 from envsync.render.envelope import envelope
 from envsync.render.live import LiveView
 from envsync.report import HostReport, apply
-from envsync.runner import Fleet, Limits
+from envsync.runner import Fleet
 from envsync.store import Store
 
 Ask = Callable[[str], str | None]

@@ -74,6 +74,16 @@ def find_target(where: Where, *, judging: bool = False) -> Target:
     )
 
 
+def find_hosts(where: Where) -> tuple[Chosen, Connecting, Store]:
+    """Just the hosts, of whatever environment: those named, or those of the last push."""
+    store = Store(where.file.parent)
+    if where.hosts is not None:
+        return named_hosts(where.hosts, where, store), where.connecting, store
+    last = store.last_push()
+    chosen = _choose(Inventory(last.hosts), where, store)
+    return chosen, where.connecting.or_remembered(dict(last.connection)), store
+
+
 def named_hosts(hosts: str, where: Where, store: Store) -> Chosen:
     """The hosts that `hosts` names, as far as they are chosen. Raises InputError."""
     return _choose(read_inventory(hosts, sys.stdin), where, store)

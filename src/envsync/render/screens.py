@@ -11,11 +11,15 @@ from envsync.compare import Row
 from envsync.lint import Finding as LintFinding
 from envsync.model import Host, Notice
 from envsync.observation import Switch
+from envsync.ping import Pong
 from envsync.prune import Kept, Pruned
 from envsync.render import table
 from envsync.render.table import Fold
 from envsync.report import Entry, HostReport
 from envsync.verify import Verdict
+
+_MOST_COMMANDS = 10
+"""More of them are the same again."""
 
 
 def notices(to: Console, found: Iterable[Notice]) -> None:
@@ -47,6 +51,23 @@ def histories(
     if found:
         to.print(table.switches(found, fold))
     troubles(to, reports, fold)
+
+
+def pinged(
+    to: Console,
+    pongs: Mapping[Host, Pong],
+    commands: Mapping[Host, str],
+    reports: Sequence[HostReport],
+    fold: Fold,
+) -> None:
+    """How each node was reached, and what to look at for those that were not."""
+    if pongs:
+        to.print(table.pongs(pongs, fold))
+    troubles(to, reports, fold)
+    if commands:
+        to.print(table.commands(dict(list(commands.items())[:_MOST_COMMANDS]), fold))
+    said = f"{len(pongs)} of {count_nodes(len(reports))} answered."
+    to.print(Text(said, "bold red" if commands else "bold green"))
 
 
 def verified(

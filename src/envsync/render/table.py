@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
@@ -17,6 +18,7 @@ from envsync.census import Process
 from envsync.compare import ABSENT, Row
 from envsync.model import Facts, Host
 from envsync.observation import Switch
+from envsync.ping import Pong
 from envsync.prune import Kept, Pruned
 from envsync.report import Entry, HostReport
 from envsync.verify import Finding
@@ -28,6 +30,9 @@ Cells = TypeVar("Cells", bound=Hashable)
 
 OUTPUT_LINES = 40
 """Lines of a failed host's output that are shown; the run's log has all of them."""
+
+_EACH_BY_ITSELF = 20
+"""Hosts up to which each is shown with its address; more are folded."""
 
 _FACTS = ("python", "torch", "built for", "cuda available")
 
@@ -196,6 +201,41 @@ def switches(found: Mapping[Host, Sequence[Switch]], fold: Fold) -> Table:
             rows.setdefault((_when(one.at), one.operator, one.generation), []).append(host)
     for row, hosts in sorted(rows.items()):
         table.add_row(*row, fold(hosts))
+    return table
+
+
+def pongs(found: Mapping[Host, Pong], fold: Fold) -> Table:
+    """One row for all hosts that were reached alike; the time is the longest of them."""
+    table = _table("nodes", "address", "user", "login with", "host key", "through", "conda", "time")
+    alike = {
+        host: (
+            each.reached.address if len(found) <= _EACH_BY_ITSELF else "",
+            each.reached.user,
+            _short_key(each.reached.key),
+            _short_key(each.reached.host_key)
+            if len(found) <= _EACH_BY_ITSELF
+            else each.reached.host_key.partition(" ")[0],
+            ", ".join(each.reached.through) or "-",
+            str(each.conda or "none found"),
+        )
+        for host, each in found.items()
+    }
+    for cells, hosts in _grouped(alike).items():
+        longest = max(found[host].connecting + found[host].answering for host in hosts)
+        table.add_row(fold(hosts), *cells, f"{longest:.2f} s")
+    return table
+
+
+def _short_key(key: str) -> str:
+    """A fingerprint as far as it takes to tell keys apart."""
+    return re.sub(r"(SHA256:\S{12})\S+", r"\1...", key) or "-"
+
+
+def commands(found: Mapping[Host, str], fold: Fold) -> Table:
+    """What to run to see a failure in ssh itself."""
+    table = _table("nodes", "the same in ssh")
+    for host, command in found.items():
+        table.add_row(fold([host]), command)
     return table
 
 

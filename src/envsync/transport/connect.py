@@ -14,10 +14,12 @@ import paramiko
 
 from envsync.errors import ConnectError, InputError
 from envsync.model import Host
+from envsync.ports import Reached
 from envsync.transport.bastions import Bastions, Route
+from envsync.transport.certificates import plain_type
 from envsync.transport.dial import dial
 from envsync.transport.handshake import DroppedError, shake_hands
-from envsync.transport.hostkeys import KnownHosts, Strictness
+from envsync.transport.hostkeys import KnownHosts, Strictness, fingerprint
 from envsync.transport.identities import Ask, Identities
 from envsync.transport.login import MOST_CONNECTIONS, Login
 from envsync.transport.settings import Settings
@@ -85,10 +87,18 @@ class SshTransport:
         self._unread |= dict.fromkeys(way.unread)
         route = self._config.route(way)
         with self._bastions.passing(route):
-            transport = self._reach(way, route)
+            transport, login = self._log_in(way, route)
+        key = transport.get_remote_server_key()
+        reached = Reached(
+            f"{way.address}:{way.port}",
+            login.user,
+            login.made_with,
+            fingerprint(plain_type(key.get_name()), key.asbytes()),
+            tuple(hop.name for hop in route),
+        )
         interval = self._options.keepalive or way.alive_interval or KEEPALIVE
         return SshConnection(
-            transport, interval, way.alive_count if way.alive_interval else SILENCE
+            transport, reached, interval, way.alive_count if way.alive_interval else SILENCE
         )
 
     def close(self) -> None:
@@ -102,11 +112,14 @@ class SshTransport:
 
     def _reach(self, way: Settings, route: Route) -> paramiko.Transport:
         """An authenticated connection to `way`, by way of the jump hosts of `route`."""
+        return self._log_in(way, route)[0]
+
+    def _log_in(self, way: Settings, route: Route) -> tuple[paramiko.Transport, Login]:
         login = Login(way, self._identities, self._options.password, self._options.ask)
         for _ in range(MOST_CONNECTIONS):
             transport = self._retrying(way, route, login)
             if transport is not None:
-                return transport
+                return transport, login
         raise login.denied()
 
     def _retrying(self, way: Settings, route: Route, login: Login) -> paramiko.Transport | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import getpass
 import os
 import selectors
 import signal
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from envsync.model import Host
-from envsync.ports import Command, Completed, Connection, LineSink
+from envsync.ports import Command, Completed, Connection, LineSink, Reached
 from envsync.transport.shell import Exchange
 
 _CHUNK = 65536
@@ -25,6 +26,10 @@ class LocalConnection:
     def __init__(self, env: Mapping[str, str] | None = None) -> None:
         self._env = dict(os.environ if env is None else env)
         self._closed = False
+
+    @property
+    def reached(self) -> Reached:
+        return Reached("this machine", getpass.getuser())
 
     def run(self, command: Command, on_line: LineSink | None = None) -> Completed:
         exchange = Exchange(command, on_line)

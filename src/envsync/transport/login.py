@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import paramiko
 
 from envsync.errors import ConnectError
+from envsync.transport.hostkeys import fingerprint
 from envsync.transport.identities import Ask, Identities
 from envsync.transport.settings import Settings
 
@@ -29,6 +30,8 @@ class Login:
         self._password = password
         self._ask = ask
         self._keys: Iterator[paramiko.PKey] = identities.keys(way.keys)
+        self.made_with = ""
+        """The key that was taken, or `password`."""
         self._again: paramiko.PKey | None = None
         self._tried: list[str] = []
         self._on_this_connection = 0
@@ -55,6 +58,7 @@ class Login:
                 self._put_back(key)
                 return False
             self._identities.remember(key)
+            self.made_with = fingerprint(key.get_name(), key.asbytes())
             if not more:
                 return True
             self._methods = more  # the key was good, and not enough
@@ -77,6 +81,7 @@ class Login:
 
     def _by_password(self, transport: paramiko.Transport, password: str) -> bool:
         self._tried.append("the password")
+        self.made_with = " and ".join(filter(None, [self.made_with, "password"]))
         try:
             if self._methods and "password" not in self._methods:
                 return self._by_questions(transport, password)

@@ -9,7 +9,7 @@ import time
 
 import paramiko
 
-from envsync.ports import Command, Completed, LineSink
+from envsync.ports import Command, Completed, LineSink, Reached
 from envsync.transport.shell import Exchange
 
 _CHUNK = 65536
@@ -52,8 +52,11 @@ class Heartbeat:
 class SshConnection:
     """An authenticated connection, given up after `silence` unanswered keepalives."""
 
-    def __init__(self, transport: paramiko.Transport, keepalive: float, silence: int) -> None:
+    def __init__(
+        self, transport: paramiko.Transport, reached: Reached, keepalive: float, silence: int
+    ) -> None:
         """`keepalive` is the seconds from one to the next."""
+        self.reached = reached
         self._transport = transport
         self._keepalive = keepalive
         self._patience = keepalive * silence

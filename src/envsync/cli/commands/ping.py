@@ -1,0 +1,37 @@
+"""envsync ping."""
+
+from __future__ import annotations
+
+import shlex
+
+from envsync.cli.options import Where
+from envsync.cli.session import Session
+from envsync.cli.target import find_hosts
+from envsync.ping import in_ssh
+from envsync.ping import ping as ping_all
+from envsync.render import envelope, screens
+
+
+def ping(where: Where, *, as_json: bool) -> int:
+    """Reach every host and say how; for those that are not reached, how to see it in ssh."""
+    chosen, connecting, store = find_hosts(where)
+    session = Session("ping", chosen.hosts, connecting, store, as_json=as_json)
+    screens.notices(session.out, chosen.notices)
+    with session:
+        pongs = ping_all(session.fleet, chosen.hosts)
+    config = str(connecting.ssh_config or "")
+    keys = [str(key) for key in connecting.identity]
+    commands = {
+        report.host: shlex.join(in_ssh(report.host, config=config, keys=keys))
+        for report in session.reports
+        if report.failure
+    }
+    screens.pinged(session.out, pongs, commands, session.reports, session.fold)
+    return session.finish(
+        session.exit_code,
+        {
+            "hosts": [envelope.host_record(report) for report in session.reports],
+            "pongs": envelope.plain(pongs),
+            "in_ssh": {str(host): command for host, command in commands.items()},
+        },
+    )
