@@ -16,7 +16,7 @@ class Limits:
     waiting: int = 32
     """How many at once where the hosts do the work and we just wait for them."""
     max_failures: int | None = None
-    """With more failed hosts than this, the others are not tried any more."""
+    """With more hosts than this that fail in one step, the others are not tried any more."""
     deadline: float | None = None
     """The moment, on the monotonic clock, at which the run is over."""
 

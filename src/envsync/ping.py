@@ -48,7 +48,7 @@ def ping(fleet: Fleet, hosts: Sequence[Host]) -> Mapping[Host, Pong]:
         node.emit(Ended(node.host, Outcome.PROBED))
         return pong
 
-    return fleet.each(hosts, task)
+    return fleet.each(hosts, task, last=True)
 
 
 def in_ssh(host: Host, *, config: str = "", keys: Sequence[str] = ()) -> Sequence[str]:

@@ -51,7 +51,7 @@ def status(fleet: Fleet, hosts: Sequence[Host], name: str) -> Mapping[Host, Kept
         node.emit(Ended(node.host, Outcome.PROBED))
         return kept
 
-    return fleet.each(hosts, count)
+    return fleet.each(hosts, count, last=True)
 
 
 def prune(

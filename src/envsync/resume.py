@@ -38,7 +38,7 @@ def histories(fleet: Fleet, hosts: Sequence[Host], name: str) -> Mapping[Host, t
             )
         return seen.history
 
-    found = fleet.each(hosts, read)
+    found = fleet.each(hosts, read, last=True)
     for host in found:
         fleet.emit(Ended(host, Outcome.PROBED))
     return found

@@ -146,15 +146,18 @@ class Fleet:
         blame: Blame = lambda error: error,
         *,
         patient: bool = False,
+        last: bool = False,
     ) -> dict[Host, Result]:
         """Run `task` on every host, many at once; the results of those that succeeded.
 
         Connects where there is no connection yet. `blame` may say more of a host's failure than
-        the failure itself. `patient` is for tasks that keep the hosts busy and not us. Re-raises
-        an exception that is no HostError.
+        the failure itself. `patient` is for tasks that keep the hosts busy and not us. After the
+        `last` one a host's connection is closed at once. Re-raises an exception that is no
+        HostError.
         """
         order = list(hosts)
         self._round += 1
+        self._failures.clear()  # a round that tidies up is not to be spared for an earlier one
         current = self._round
         waiting: SimpleQueue[Host] = SimpleQueue()
         for host in order:
@@ -163,7 +166,11 @@ class Fleet:
         def work() -> None:
             with contextlib.suppress(Empty):
                 while not self._is_enough:
-                    self._inbox.put(self._attempt(current, waiting.get_nowait(), task, blame))
+                    host = waiting.get_nowait()
+                    done = self._attempt(current, host, task, blame)
+                    if last:
+                        self.forget(host)
+                    self._inbox.put(done)
 
         at_once = self._limits.waiting if patient else self._limits.fan_out
         if self._time_left() == 0.0:

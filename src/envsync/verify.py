@@ -80,7 +80,7 @@ class Verdict:
 
 def look_at_all(fleet: Fleet, hosts: Sequence[Host], name: str) -> Mapping[Host, Seen]:
     """Probe the environment `name` on every host; failures are events."""
-    seen = fleet.each(hosts, lambda node: look(node, name))
+    seen = fleet.each(hosts, lambda node: look(node, name), last=True)
     for host in seen:
         fleet.emit(Ended(host, Outcome.PROBED))
     return seen

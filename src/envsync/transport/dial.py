@@ -16,6 +16,9 @@ from envsync.errors import ConnectError
 from envsync.transport.settings import Settings
 
 _CHUNK = 65536
+_SILENCE = 20.0
+"""Seconds after which bytes that nobody acknowledges end a connection: a switch that starts anew
+takes some of them."""
 _LONGEST_STATEMENT = 2000
 """Bytes of what a ProxyCommand says when it fails."""
 
@@ -123,7 +126,7 @@ def _tune(wire: socket.socket, timeout: float) -> None:
     wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     # Bytes that nobody acknowledges end the connection, where the system can do that (Linux).
     with contextlib.suppress(AttributeError, OSError):
-        limit = int(max(timeout, 10.0) * 1000)
+        limit = int(max(timeout, _SILENCE) * 1000)
         wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, limit)
 
 
