@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import pty
 import socket
 import subprocess
 import sys
@@ -10,11 +12,12 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Self
 
 import pytest
 
 from cluster.conftest import Maker
-from cluster.lab import CLEAN_PATH, SSHD, Cluster, Lab, Node, free_port, keygen
+from cluster.lab import CLEAN_PATH, ENVSYNC, SSHD, Cluster, Lab, Node, free_port, keygen
 from envsync.errors import ConnectError
 from envsync.model import Host
 from envsync.ports import Command
@@ -330,7 +333,7 @@ def locked(lab: Lab, tmp_path: Path) -> Path:
     key = tmp_path / "locked"
     key.write_bytes(lab.key.read_bytes())
     key.chmod(0o600)
-    subprocess.run(["ssh-keygen", "-q", "-p", "-N", "a secret", "-f", str(key)], check=True,
+    subprocess.run(["ssh-keygen", "-q", "-p", "-N", "pa55phrase-0f-0urs", "-f", str(key)], check=True,
                    capture_output=True)  # fmt: skip
     return key
 
@@ -342,7 +345,7 @@ def test_passphrase_is_asked_for_once_for_all_hosts(way: Way, node: Node, locked
 
     def ask(question: str) -> str:
         asked.append(question)
-        return "wrong" if len(asked) == 1 else "a secret"
+        return "wrong" if len(asked) == 1 else "pa55phrase-0f-0urs"
 
     made = way.transport(ask=ask)
     with ThreadPoolExecutor(8) as pool:
@@ -475,3 +478,85 @@ def test_password_when_no_key_fits(way: Way, with_password: Node, tmp_path: Path
     way.known.write_text(f"[{with_password.address}]:{with_password.port} {other}\n")
     way.also("far", "StrictHostKeyChecking no")
     assert way.refusal("far", password=PASSWORD).cause == "authentication"
+
+
+class Watch:
+    """Looks for pa55phrase-0f-0urs in the command line and environment of every process."""
+
+    def __init__(self, secret: str) -> None:
+        self._secret = secret.encode()
+        self._over = threading.Event()
+        self.seen: set[str] = set()
+        self.looks = 0
+        self._thread = threading.Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._over.wait(0.02):
+            self.looks += 1
+            for process in (name for name in os.listdir("/proc") if name.isdigit()):  # noqa: PTH208
+                for name in ("cmdline", "environ"):
+                    with contextlib.suppress(OSError):  # it has ended
+                        file = Path("/proc", process, name)
+                        if self._secret in file.read_bytes():
+                            self.seen.add(str(file))
+
+
+def kept(folder: Path) -> str:
+    """All that envsync has written into a folder."""
+    files = [each for each in folder.rglob("*") if each.is_file()]
+    return "".join(each.read_text(errors="replace") for each in files)
+
+
+@pytest.mark.root
+def test_password_is_seen_nowhere(way: Way, with_password: Node, tmp_path: Path) -> None:
+    way.to("far", with_password, "User jo", f"IdentityFile {tmp_path}/none", "IdentitiesOnly yes")
+    way.file.write_text(way.file.read_text().replace(f"IdentityFile {way.lab.key}", "Port 22"))
+    folder = tmp_path / "work"
+    (folder / ".envsync").mkdir(parents=True)
+    (folder / "hosts.txt").write_text("far\n")
+    words = [*ENVSYNC, "ping", "hosts.txt", "-F", str(way.file), "--ask-pass", "--json", "-v"]
+    for secret in (PASSWORD, "n0t-the-s3cret"):
+        with Watch(secret) as watch:
+            done = subprocess.run(
+                words, cwd=folder, input=f"{secret}\n", capture_output=True, text=True, check=False
+            )
+        assert done.returncode == (0 if secret == PASSWORD else 1), done.stderr
+        assert secret not in done.stdout + done.stderr + kept(folder)
+        assert watch.looks
+        assert not watch.seen
+
+
+def test_passphrase_is_asked_for_on_the_terminal_and_seen_nowhere(
+    way: Way, node: Node, locked: Path, tmp_path: Path
+) -> None:
+    way.to("far*", node, f"IdentityFile {locked}", "IdentitiesOnly yes")
+    way.file.write_text(way.file.read_text().replace(f"IdentityFile {way.lab.key}", "Port 22"))
+    (tmp_path / "hosts.txt").write_text("far[1-4]\n")
+    words = [*ENVSYNC, "ping", "hosts.txt", "-F", str(way.file)]
+    with Watch("pa55phrase-0f-0urs") as watch:
+        pid, terminal = pty.fork()
+        if not pid:
+            os.chdir(tmp_path)
+            os.execv(words[0], words)  # noqa: S606 (no shell is wanted)
+        shown = b""
+        with contextlib.suppress(OSError):  # the end of a terminal
+            while data := os.read(terminal, 4096):
+                shown += data
+                if data.rstrip().endswith(b":") and shown.count(b"Passphrase") == 1:
+                    os.write(terminal, b"pa55phrase-0f-0urs\n")
+        _, status = os.waitpid(pid, 0)
+    os.close(terminal)
+    text = shown.decode(errors="replace")
+    assert os.waitstatus_to_exitcode(status) == 0, text
+    assert text.count("Passphrase for") == 1
+    assert "pa55phrase-0f-0urs" not in text
+    assert "4 of 4 nodes answered" in text
+    assert not watch.seen
