@@ -1,8 +1,9 @@
 """What conda and pip make of environment files; `tools/corpus.py` runs it inside a conda.
 
-Arguments: the files, each in a folder of its own that may be written to. Every step of `conda env create` is
-conda's own, in its order; only the solver is not started, and in place of a run of pip its
-parser reads the requirements file that conda wrote. So nothing asks the network.
+Arguments: the files, each in a folder of its own that may be written to. Every step of
+`conda env create` is conda's own, in its order; only the solver is not started, and in place
+of a run of pip its parser reads the requirements file that conda wrote. So nothing asks the
+network.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def _steps(file: Path, found: dict[str, Any]) -> Iterator[str]:
 
 
 def _in_full(spec: MatchSpec) -> str:
-    """conda's short text has forms that conda alone can read, such as `blas=[build=x]`."""
+    """The short text has forms that conda alone can read, such as `blas=[build=x]`."""
     fields = {key: spec.get_raw_value(key) for key in FIELDS}
     if channel := fields["channel"]:
         fields["channel"] = channel.canonical_name

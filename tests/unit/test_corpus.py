@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from corpus.differences import NOT_YET, OTHERWISE, READ, REFUSED
 from rattler import MatchSpec
 
+from corpus.differences import NOT_YET, OTHERWISE, READ, REFUSED
 from envsync.errors import InputError
 from envsync.manifest import parse_manifest
 from envsync.requirement import Requirement

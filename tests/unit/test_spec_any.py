@@ -39,15 +39,15 @@ ODD = st.sampled_from(
 LONG = st.builds(
     lambda head, piece, count, tail: json.dumps(head + piece * count + tail),
     st.sampled_from(["", "x", "x @ ", "x=", "https://", "--hash=", "x["]),
-    st.sampled_from([" ", "\t", "a", "-", "=", ",", "[", "]", "'", "@", "/", ".", "1.", " #", ">=1,",
-                     " --", " ;", "(", "a@", "://", "|", "*", "::", "\u00df", " -r x"]),
-    st.sampled_from([1, 50, 20_000]),
+    st.sampled_from([" ", "\t", "a", "-", "=", ",", "[", "]", "'", "@", "/", ".", "1.", " #",
+                     ">=1,", " --", " ;", "(", "a@", "://", "|", "*", "::", "\u00df", " -r x"]),
+    st.sampled_from([1, 50, 2_000]),
     st.sampled_from(["", "x", "]", "=", "--"]),
 )  # fmt: skip
 SCALARS = SPECS | PIP | ODD | LONG | st.text(max_size=8).map(json.dumps)
 WORDS = st.sampled_from([*KEYS, "pip", "<<", "version", "package", "packages", "environments",
                          "metadata", "content_hash", "1", "null", "'A B'", "A", "[a]"])  # fmt: skip
-DEEP = st.sampled_from([3, 90, 3000]).flatmap(
+DEEP = st.sampled_from([3, 90, 400]).flatmap(
     lambda depth: st.sampled_from(["[" * depth + "]" * depth, "{a: " * depth + "}" * depth])
 )
 
@@ -80,7 +80,7 @@ DEPENDENCIES = st.lists(SPECS | PIP_SECTION | NODES, max_size=5).map(
     lambda entries: "dependencies:" + lines(entries, "")
 )
 ENTRIES = (
-    st.sampled_from(["name: train", "version: 1", "version: 6", "---", "@EXPLICIT", "\t", "%YAML 1.1"])
+    st.sampled_from(["name: train", "version: 1", "version: 6", "---", "@EXPLICIT", "%YAML 1.1"])
     | DEPENDENCIES
     | st.tuples(WORDS, NODES).map(": ".join)
 )  # fmt: skip
@@ -107,13 +107,13 @@ def reads(raw: bytes, name: str | None = None) -> None:
 thorough = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
-@settings(thorough, max_examples=400)
+@settings(thorough, max_examples=200)
 @given(FILES, LINE_ENDS, ENCODINGS, st.sampled_from([None, "given"]))
 def test_any_structure(text: str, line_end: str, encoding: str, name: str | None) -> None:
     reads(text.replace("\n", line_end).encode(encoding, errors="replace"), name)
 
 
-@settings(thorough, max_examples=300)
+@settings(thorough, max_examples=150)
 @given(st.lists(SPECS | LONG, max_size=3), st.lists(PIP | LONG, max_size=3))
 def test_any_specs_and_pip_lines(specs: list[str], pip: list[str]) -> None:
     section = ["pip:" + lines(pip, "    ")]
