@@ -41,13 +41,13 @@ LONG = st.builds(
     st.sampled_from(["", "x", "x @ ", "x=", "https://", "--hash=", "x["]),
     st.sampled_from([" ", "\t", "a", "-", "=", ",", "[", "]", "'", "@", "/", ".", "1.", " #",
                      ">=1,", " --", " ;", "(", "a@", "://", "|", "*", "::", "\u00df", " -r x"]),
-    st.sampled_from([1, 50, 2_000]),
+    st.sampled_from([1, 20, 500]),
     st.sampled_from(["", "x", "]", "=", "--"]),
 )  # fmt: skip
 SCALARS = SPECS | PIP | ODD | LONG | st.text(max_size=8).map(json.dumps)
 WORDS = st.sampled_from([*KEYS, "pip", "<<", "version", "package", "packages", "environments",
                          "metadata", "content_hash", "1", "null", "'A B'", "A", "[a]"])  # fmt: skip
-DEEP = st.sampled_from([3, 90, 400]).flatmap(
+DEEP = st.sampled_from([3, 40]).flatmap(
     lambda depth: st.sampled_from(["[" * depth + "]" * depth, "{a: " * depth + "}" * depth])
 )
 
@@ -109,6 +109,9 @@ thorough = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 @settings(thorough, max_examples=200)
 @given(FILES, LINE_ENDS, ENCODINGS, st.sampled_from([None, "given"]))
+@example("x: " + "[" * 400 + "]" * 400, "\n", "utf-8", None)
+@example("x: " + "{a: " * 400 + "}" * 400, "\n", "utf-8", None)
+@example("x: &a [*a]\ndependencies: [python, &b {pip: [*b]}]", "\n", "utf-8", "given")
 def test_any_structure(text: str, line_end: str, encoding: str, name: str | None) -> None:
     reads(text.replace("\n", line_end).encode(encoding, errors="replace"), name)
 
