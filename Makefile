@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-long bench check format help-text pictures clean
+.PHONY: demo test test-long bench check format help-text pictures corpus clean
 .DEFAULT_GOAL := test
 
 $(VENV)/.demo: pyproject.toml
@@ -46,6 +46,9 @@ help-text: $(VENV)/.test  ## Put the output of --help into README.md and docs/
 
 pictures: $(VENV)/.test  ## Make the pictures of README.md anew, from a real run
 	$(BIN)/python tools/pictures.py
+
+corpus: $(VENV)/.test  ## Ask conda again how it reads each file of tests/corpus
+	$(BIN)/python tools/corpus.py
 
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix
