@@ -77,6 +77,18 @@ BreakLock = Annotated[
     bool,
     typer.Option("--break-lock", help="Take over from another push that is no more."),
 ]
+Select = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--select",
+        metavar="CODES",
+        help="These rules alone; commas between codes, or their beginnings (ENV4).",
+    ),
+]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option("--ignore", metavar="CODES", help="All but these rules; written as for --select."),
+]
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on stdout; text goes to stderr.")
 ]

@@ -146,10 +146,12 @@ def diffed(
 
 
 def linted(to: Console, found: Sequence[LintFinding], source: str) -> None:
+    styles = {"error": "red", "warning": "yellow", "info": "cyan"}
     for each in found:
-        style = "red" if each.level == "error" else "yellow"
         where = f"{each.file}:{each.line}: " if each.line else f"{each.file}: "
-        to.print(Text.assemble(where, (f"{each.level} {each.code} ", style), each.message))
+        to.print(
+            Text.assemble(where, (f"{each.level} {each.code} ", styles[each.level]), each.message)
+        )
         to.print(Text(f"    {each.hint}", "dim"))
     if not found:
         to.print(Text(f"{source}: nothing to complain about.", "bold green"))

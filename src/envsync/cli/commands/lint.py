@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from envsync.errors import ExitCode
+from envsync.lint import RULES, selected
 from envsync.lint import lint as lint_spec
 from envsync.render import screens
 from envsync.render.console import console
@@ -12,10 +14,18 @@ from envsync.render.envelope import envelope, plain
 from envsync.spec import read_environment
 
 
-def lint(file: Path, name: str | None, *, as_json: bool) -> int:
-    """Read FILE and say what will hurt."""
+def lint(
+    file: Path,
+    name: str | None,
+    select: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+    *,
+    as_json: bool,
+) -> int:
+    """Read FILE and say what will hurt, as far as the codes of `select` and `ignore` go."""
+    rules = selected(RULES, select, ignore)
     spec = read_environment(file, name)
-    found = lint_spec(spec)
+    found = lint_spec(spec, rules)
     exit_code = ExitCode.DIFFERENT if any(each.level == "error" for each in found) else ExitCode.OK
     out = console(stderr=as_json)
     screens.notices(out, spec.notices)

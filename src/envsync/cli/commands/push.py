@@ -139,8 +139,8 @@ def lock(request: Request) -> int:
 
 def _read(request: Request) -> _Inputs:
     inventory = read_inventory(request.hosts, sys.stdin)
-    manifest = _checked(read_manifest(request.file, request.name))
-    notices = [*inventory.warnings, *manifest.spec.notices]
+    manifest, doubts = _checked(read_manifest(request.file, request.name))
+    notices = [*inventory.warnings, *manifest.spec.notices, *doubts]
     if request.no_lock:
         if manifest.lock:
             raise InputError(
@@ -164,9 +164,13 @@ def _session(command: str, request: Request, inputs: _Inputs, store: Store | Non
     return session
 
 
-def _checked(manifest: Manifest) -> Manifest:
-    """Raises InputError when lint knows that a push of this file cannot go well."""
-    errors = [each for each in lint(manifest.spec) if each.level == "error"]
+def _checked(manifest: Manifest) -> tuple[Manifest, tuple[Notice, ...]]:
+    """The manifest with lint's warnings on it.
+
+    Raises InputError when lint knows that a push of this file cannot go well.
+    """
+    found = lint(manifest.spec)
+    errors = [each for each in found if each.level == "error"]
     if errors:
         first, more = errors[0], len(errors) - 1
         raise InputError(
@@ -175,7 +179,11 @@ def _checked(manifest: Manifest) -> Manifest:
             line=first.line,
             hint=f"{first.hint}; `envsync lint` shows all",
         )
-    return manifest
+    return manifest, tuple(
+        Notice(f"{each.code}: {each.message}; {each.hint}", each.file, each.line)
+        for each in found
+        if each.level == "warning"
+    )
 
 
 def _write_lock(environment: Path, lock: Lock) -> None:
