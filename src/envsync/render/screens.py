@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.text import Text
 
 from envsync.compare import Row
-from envsync.lint import Finding as LintFinding
-from envsync.model import Host, Notice
+from envsync.model import Host
 from envsync.observation import Switch
 from envsync.prune import Kept, Pruned
 from envsync.render import table
 from envsync.render.table import Fold
 from envsync.report import Entry, HostReport
 from envsync.verify import Verdict
-
-
-def notices(to: Console, found: Iterable[Notice]) -> None:
-    """What was read and is worth knowing, one line each."""
-    for each in found:
-        to.print(Text.assemble(("note: ", "yellow"), str(each)))
 
 
 def count_nodes(count: int) -> str:
@@ -143,18 +136,6 @@ def diffed(
         to.print(Text(f"{things} between {names}; {len(rows) - differing} are equal.", "bold red"))
     else:
         to.print(Text(f"{names} are equal in all {len(rows)} things.", "bold green"))
-
-
-def linted(to: Console, found: Sequence[LintFinding], source: str) -> None:
-    styles = {"error": "red", "warning": "yellow", "info": "cyan"}
-    for each in found:
-        where = f"{each.file}:{each.line}: " if each.line else f"{each.file}: "
-        to.print(
-            Text.assemble(where, (f"{each.level} {each.code} ", styles[each.level]), each.message)
-        )
-        to.print(Text(f"    {each.hint}", "dim"))
-    if not found:
-        to.print(Text(f"{source}: nothing to complain about.", "bold green"))
 
 
 def host_notes(to: Console, reports: Sequence[HostReport], fold: Fold) -> None:

@@ -11,7 +11,7 @@ from envsync.cli.target import find_target
 from envsync.hold import Ticket
 from envsync.prune import prune as prune_all
 from envsync.prune import status as count_all
-from envsync.render import envelope, screens
+from envsync.render import envelope, reading, screens
 
 
 def status(
@@ -20,7 +20,7 @@ def status(
     """Count the generations of every host and show them."""
     target = find_target(hosts, file, name, connecting)
     session = Session("status", target.hosts, target.connecting, None, as_json=as_json)
-    screens.notices(session.out, target.notices)
+    reading.notices(session.out, target.notices)
     with session:
         kept = count_all(session.fleet, target.hosts, target.name)
     screens.counted(session.out, target.name, kept, session.reports, session.fold)
@@ -56,7 +56,7 @@ def prune(
     """Remove what nobody needs any more, and say what that won."""
     target = find_target(hosts, file, name, connecting)
     session = Session("prune", target.hosts, target.connecting, None, as_json=as_json)
-    screens.notices(session.out, target.notices)
+    reading.notices(session.out, target.notices)
     with session:
         pruned = prune_all(
             session.fleet,

@@ -19,7 +19,7 @@ from envsync.manifest import Manifest, lock_beside, read_manifest
 from envsync.model import Notice
 from envsync.push import Keep, PushOptions, make_lock
 from envsync.push import push as push_to
-from envsync.render import changes, envelope, screens
+from envsync.render import changes, envelope, reading
 from envsync.store import LastPush, Store, write_whole
 
 
@@ -160,7 +160,7 @@ def _read(request: Request) -> _Inputs:
 def _session(command: str, request: Request, inputs: _Inputs, store: Store | None) -> Session:
     hosts = inputs.inventory.hosts
     session = Session(command, hosts, request.connecting, store, as_json=request.as_json)
-    screens.notices(session.out, inputs.notices)
+    reading.notices(session.out, inputs.notices)
     return session
 
 

@@ -10,7 +10,7 @@ from envsync.cli.session import Session
 from envsync.cli.target import find_target
 from envsync.hold import Ticket
 from envsync.lock import Lock, digest, format_lock, parse_lock
-from envsync.render import changes, envelope, screens
+from envsync.render import changes, envelope, reading
 from envsync.rollback import Origin, RolledBack
 from envsync.rollback import rollback as roll_back
 from envsync.store import LastPush, Store
@@ -31,7 +31,7 @@ def rollback(
     target = find_target(hosts, file, name, connecting)
     store = Store(file.parent)
     session = Session("rollback", target.hosts, target.connecting, store, as_json=as_json)
-    screens.notices(session.out, target.notices)
+    reading.notices(session.out, target.notices)
     deeds = Deeds(store, session, "rollback")
     with deeds.telling_interruptions(), session:
         done = roll_back(

@@ -9,7 +9,7 @@ from envsync.cli.session import Session
 from envsync.cli.target import find_target
 from envsync.errors import ExitCode, InputError
 from envsync.hostnames import resolve
-from envsync.render import envelope, screens
+from envsync.render import envelope, reading, screens
 from envsync.verify import judge, look_at_all
 
 
@@ -19,7 +19,7 @@ def verify(
     """Probe all hosts and say what is not as it should be."""
     target = find_target(hosts, file, name, connecting, judging=True)
     session = Session("verify", target.hosts, target.connecting, None, as_json=as_json)
-    screens.notices(session.out, target.notices)
+    reading.notices(session.out, target.notices)
     with session:
         seen = look_at_all(session.fleet, target.hosts, target.name)
     verdict = judge(seen, target.wanted)
