@@ -71,9 +71,9 @@ RULES = (
     ),
     Rule(
         "ENV202",
-        "error",
+        "warning",
         "the `pytorch` channel is asked for a torch above 2.5",
-        "that channel ended with 2.5: no node can be given what is asked for",
+        "that channel ended with 2.5: the solver finds nothing, or takes another channel's build",
         _ended,
     ),
 )

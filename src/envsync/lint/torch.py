@@ -39,7 +39,7 @@ PYTHONS = {
     (2, 11): ((3, 10), (3, 14)),
     (2, 12): ((3, 10), (3, 14)),
 }
-"""First and last Python that torch's wheels for Linux on PyPI are made for. PyTorch's RELEASE.md,
+"""First and last Python that torch's wheels on PyPI are made for. PyTorch's RELEASE.md,
 "Release Compatibility Matrix", has the same from 1.12 on, with some of the last ones given as
 experimental or left out; where the two differ, it is PyPI that a node asks."""
 
