@@ -42,7 +42,8 @@ def read_entry(entry: str, line: int, wrong: Wrong) -> Requirement:
     except InvalidRequirement as error:
         raise wrong(f"pip does not understand {text!r}", _right_form(bare)) from error
     pinned = bool(wanted.specifier or wanted.url)
-    return Requirement(text, canonicalize_name(wanted.name), line, pinned)
+    name = canonicalize_name(wanted.name)
+    return Requirement(text, name, line, pinned, str(wanted.specifier))
 
 
 def _option(text: str, line: int, wrong: Wrong) -> Requirement:

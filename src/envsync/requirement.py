@@ -23,6 +23,14 @@ class Requirement:
     line: int
     pinned: bool = False
     """It asks for a version, a build, or one very file."""
+    version: str = ""
+    """What is asked of the version, in conda's or pip's own words (`>=2.1,<3`, `==2.5.1+cu124`)."""
+    build: str = ""
+    """What conda is asked of the build string, with stars as written."""
+    channel: str = ""
+    """The channel that conda is told to take this one package from."""
+    subdir: str = ""
+    """The platform that conda is told to take it for (`win-64`)."""
 
 
 def is_remote(text: str) -> bool:

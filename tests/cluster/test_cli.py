@@ -151,6 +151,24 @@ def test_hostile_names_are_refused(pushed: Cluster, name: str) -> None:
     assert not Path("/tmp/envsync-p").exists()
 
 
+def test_push_is_stopped_by_lints_errors_and_shows_its_warnings(pushed: Cluster) -> None:
+    doubtful = "name: env1\nchannels: [https://h.test/t/hunter2/x]\ndependencies: [python=3.8"
+    (pushed.folder / "doubtful.yml").write_text(doubtful + "]\n")
+    done = pushed.run("push", "hosts.txt", "-f", "doubtful.yml", "--dry-run")
+    assert done.code == 0, done.err
+    said = done.out + done.err
+    assert re.findall(r"note: doubtful\.yml:(\d): (ENV\d+): ", said) == [
+        ("1", "ENV101"),
+        ("2", "ENV201"),
+        ("2", "ENV601"),
+    ]
+    assert "hunter2" not in said
+    (pushed.folder / "doubtful.yml").write_text(doubtful + ", numpy=1, numpy=2]\n")
+    stopped = pushed.run("push", "hosts.txt", "-f", "doubtful.yml", "--dry-run")
+    assert (stopped.code, stopped.out) == (2, "")
+    assert "numpy is asked for 2 times" in stopped.err
+
+
 def test_hosts_from_standard_input(pushed: Cluster) -> None:
     done = pushed.run("verify", "-", stdin=f"{pushed.nodes[0].host}\n")
     assert done.code == 0

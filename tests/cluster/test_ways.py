@@ -333,8 +333,11 @@ def locked(lab: Lab, tmp_path: Path) -> Path:
     key = tmp_path / "locked"
     key.write_bytes(lab.key.read_bytes())
     key.chmod(0o600)
-    subprocess.run(["ssh-keygen", "-q", "-p", "-N", "pa55phrase-0f-0urs", "-f", str(key)], check=True,
-                   capture_output=True)  # fmt: skip
+    subprocess.run(
+        ["ssh-keygen", "-q", "-p", "-N", "pa55phrase-0f-0urs", "-f", str(key)],
+        check=True,
+        capture_output=True,
+    )
     return key
 
 

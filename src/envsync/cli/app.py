@@ -20,6 +20,7 @@ from envsync.cli.options import (
     EnvironmentFile,
     Force,
     Hosts,
+    Ignore,
     MaybeHosts,
     MaybeHostsFile,
     Name,
@@ -27,6 +28,7 @@ from envsync.cli.options import (
     Rebuild,
     Relock,
     Replace,
+    Select,
     Selecting,
     Timeout,
     Where,
@@ -315,15 +317,17 @@ def ping(
 def lint(
     file: Annotated[Path, typer.Argument(metavar="[FILE]")] = DEFAULT_FILE,
     name: Name = None,
+    select: Select = None,
+    ignore: Ignore = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what in FILE will hurt, before any node is touched.
 
-    Exits with 1 on errors.
+    Exits with 1 on errors; warnings and infos alone are no failure.
     """
     from envsync.cli.commands.lint import lint
 
-    raise typer.Exit(lint(file, name, as_json=as_json))
+    raise typer.Exit(lint(file, name, select or (), ignore or (), as_json=as_json))
 
 
 @app.command()

@@ -94,6 +94,18 @@ Exclude = Annotated[
 Failed = Annotated[
     bool, typer.Option("--failed", help="Only those that failed in the last run from here.")
 ]
+Select = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--select",
+        metavar="CODES",
+        help="These rules alone; commas between codes, or their beginnings (ENV4).",
+    ),
+]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option("--ignore", metavar="CODES", help="All but these rules; written as for --select."),
+]
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on stdout; text goes to stderr.")
 ]

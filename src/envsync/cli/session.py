@@ -23,7 +23,6 @@ from envsync.hostnames import display_names, fold_names
 from envsync.limits import Limits
 from envsync.model import Host, Notice
 from envsync.ports import Transport
-from envsync.render import screens
 from envsync.render.console import console
 from envsync.render.envelope import envelope
 from envsync.render.live import LiveView
@@ -77,7 +76,7 @@ class Session:
         self._stack.close()
         if self._connecting.verbose:
             unread = self._transport.unread
-            screens.notices(
+            reading.notices(
                 self.out, [Notice(f"ssh_config: {it} is not followed") for it in unread]
             )
         self._store.note_failures(each.host for each in self.reports if each.failure)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.text import Text
 
 from envsync.compare import Row
-from envsync.lint import Finding as LintFinding
-from envsync.model import Host, Notice
+from envsync.model import Host
 from envsync.observation import Switch
 from envsync.ping import Pong
 from envsync.prune import Kept, Pruned
@@ -20,12 +19,6 @@ from envsync.verify import Verdict
 
 _MOST_COMMANDS = 10
 """More of them are the same again."""
-
-
-def notices(to: Console, found: Iterable[Notice]) -> None:
-    """What was read and is worth knowing, one line each."""
-    for each in found:
-        to.print(Text.assemble(("note: ", "yellow"), str(each)))
 
 
 def count_nodes(count: int) -> str:
@@ -164,16 +157,6 @@ def diffed(
         to.print(Text(f"{things} between {names}; {len(rows) - differing} are equal.", "bold red"))
     else:
         to.print(Text(f"{names} are equal in all {len(rows)} things.", "bold green"))
-
-
-def linted(to: Console, found: Sequence[LintFinding], source: str) -> None:
-    for each in found:
-        style = "red" if each.level == "error" else "yellow"
-        where = f"{each.file}:{each.line}: " if each.line else f"{each.file}: "
-        to.print(Text.assemble(where, (f"{each.level} {each.code} ", style), each.message))
-        to.print(Text(f"    {each.hint}", "dim"))
-    if not found:
-        to.print(Text(f"{source}: nothing to complain about.", "bold green"))
 
 
 def host_notes(to: Console, reports: Sequence[HostReport], fold: Fold) -> None:

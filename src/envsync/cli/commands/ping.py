@@ -9,14 +9,14 @@ from envsync.cli.session import Session
 from envsync.cli.target import find_hosts
 from envsync.ping import in_ssh
 from envsync.ping import ping as ping_all
-from envsync.render import envelope, screens
+from envsync.render import envelope, reading, screens
 
 
 def ping(where: Where, *, as_json: bool) -> int:
     """Reach every host and say how; for those that are not reached, how to see it in ssh."""
     chosen, connecting, store = find_hosts(where)
     session = Session("ping", chosen.hosts, connecting, store, as_json=as_json)
-    screens.notices(session.out, chosen.notices)
+    reading.notices(session.out, chosen.notices)
     with session:
         pongs = ping_all(session.fleet, chosen.hosts)
     config = str(connecting.ssh_config or "")

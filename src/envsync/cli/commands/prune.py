@@ -10,14 +10,14 @@ from envsync.cli.target import find_target
 from envsync.hold import Ticket
 from envsync.prune import prune as prune_all
 from envsync.prune import status as count_all
-from envsync.render import envelope, screens
+from envsync.render import envelope, reading, screens
 
 
 def status(where: Where, *, as_json: bool) -> int:
     """Count the generations of every host and show them."""
     target = find_target(where)
     session = Session("status", target.hosts, target.connecting, target.store, as_json=as_json)
-    screens.notices(session.out, target.notices)
+    reading.notices(session.out, target.notices)
     with session:
         kept = count_all(session.fleet, target.hosts, target.name)
     screens.counted(session.out, target.name, kept, session.reports, session.fold)
@@ -45,7 +45,7 @@ def prune(where: Where, wishes: Wishes, *, as_json: bool) -> int:
     """Remove what nobody needs any more, and say what that won."""
     target = find_target(where)
     session = Session("prune", target.hosts, target.connecting, target.store, as_json=as_json)
-    screens.notices(session.out, target.notices)
+    reading.notices(session.out, target.notices)
     with session:
         pruned = prune_all(
             session.fleet,

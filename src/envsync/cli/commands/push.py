@@ -18,7 +18,7 @@ from envsync.manifest import Manifest, lock_beside, read_manifest
 from envsync.model import Notice
 from envsync.push import Keep, PushOptions, make_lock
 from envsync.push import push as push_to
-from envsync.render import changes, envelope, screens
+from envsync.render import changes, envelope, reading
 from envsync.store import LastPush, Store, write_whole
 
 
@@ -138,8 +138,8 @@ def lock(request: Request) -> int:
 def _read(request: Request) -> _Inputs:
     where = request.where
     chosen = named_hosts(where.hosts or "-", where, Store(where.file.parent))
-    manifest = _checked(read_manifest(request.where.file, request.where.name))
-    notices = [*chosen.notices, *chosen.only_some(), *manifest.spec.notices]
+    manifest, doubts = _checked(read_manifest(where.file, where.name))
+    notices = [*chosen.notices, *chosen.only_some(), *manifest.spec.notices, *doubts]
     if request.no_lock:
         if manifest.lock:
             raise InputError(
@@ -165,13 +165,17 @@ def _session(command: str, request: Request, inputs: _Inputs, *, logged: bool) -
         as_json=request.as_json,
         logged=logged,
     )
-    screens.notices(session.out, inputs.notices)
+    reading.notices(session.out, inputs.notices)
     return session
 
 
-def _checked(manifest: Manifest) -> Manifest:
-    """Raises InputError when lint knows that a push of this file cannot go well."""
-    errors = [each for each in lint(manifest.spec) if each.level == "error"]
+def _checked(manifest: Manifest) -> tuple[Manifest, tuple[Notice, ...]]:
+    """The manifest with lint's warnings on it.
+
+    Raises InputError when lint knows that a push of this file cannot go well.
+    """
+    found = lint(manifest.spec)
+    errors = [each for each in found if each.level == "error"]
     if errors:
         first, more = errors[0], len(errors) - 1
         raise InputError(
@@ -180,7 +184,11 @@ def _checked(manifest: Manifest) -> Manifest:
             line=first.line,
             hint=f"{first.hint}; `envsync lint` shows all",
         )
-    return manifest
+    return manifest, tuple(
+        Notice(f"{each.code}: {each.message}; {each.hint}", each.file, each.line)
+        for each in found
+        if each.level == "warning"
+    )
 
 
 def _write_lock(environment: Path, lock: Lock) -> None:

@@ -8,7 +8,7 @@ from envsync.cli.session import Session
 from envsync.cli.target import find_target
 from envsync.hold import Ticket
 from envsync.lock import Lock, digest, format_lock, parse_lock
-from envsync.render import changes, envelope, screens
+from envsync.render import changes, envelope, reading
 from envsync.rollback import Origin, RolledBack
 from envsync.rollback import rollback as roll_back
 from envsync.store import LastPush
@@ -21,7 +21,7 @@ def rollback(where: Where, to: str | None, ticket: Ticket, *, force: bool, as_js
     session = Session(
         "rollback", target.hosts, target.connecting, store, as_json=as_json, logged=True
     )
-    screens.notices(session.out, [*target.notices, *target.chosen.only_some()])
+    reading.notices(session.out, [*target.notices, *target.chosen.only_some()])
     deeds = Deeds(store, session, "rollback")
     with deeds.telling_interruptions(), session:
         done = roll_back(

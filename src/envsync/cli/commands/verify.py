@@ -7,7 +7,7 @@ from envsync.cli.session import Session
 from envsync.cli.target import find_target
 from envsync.errors import ExitCode, InputError
 from envsync.hostnames import resolve
-from envsync.render import envelope, screens
+from envsync.render import envelope, reading, screens
 from envsync.verify import judge, look_at_all
 
 
@@ -15,7 +15,7 @@ def verify(where: Where, *, as_json: bool) -> int:
     """Probe all hosts and say what is not as it should be."""
     target = find_target(where, judging=True)
     session = Session("verify", target.hosts, target.connecting, target.store, as_json=as_json)
-    screens.notices(session.out, target.notices)
+    reading.notices(session.out, target.notices)
     with session:
         seen = look_at_all(session.fleet, target.hosts, target.name)
     verdict = judge(seen, target.wanted)
