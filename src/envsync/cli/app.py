@@ -18,6 +18,8 @@ from envsync.cli.options import (
     Canary,
     Connecting,
     EnvironmentFile,
+    FailOn,
+    FailOnOption,
     Force,
     Hosts,
     MaybeHosts,
@@ -123,6 +125,7 @@ def verify(
     hosts: MaybeHosts = None,
     file: EnvironmentFile = DEFAULT_FILE,
     name: Name = None,
+    fail_on: FailOnOption = FailOn.ERROR,
     *,
     connecting: Connecting,
     as_json: AsJson = False,
@@ -130,11 +133,12 @@ def verify(
     """Check that every node still holds the same environment.
 
     Asks each node what it holds and what torch sees there; compares the nodes with each other,
-    with the pins in FILE, and with the last push.
+    with the pins in FILE, and with the last push. Says as well what in a machine hurts training
+    on many nodes: drivers, clocks, libraries and packages that come from elsewhere.
     """
     from envsync.cli.commands.verify import verify
 
-    raise typer.Exit(verify(hosts, file, name, connecting, as_json=as_json))
+    raise typer.Exit(verify(hosts, file, name, connecting, fail_on, as_json=as_json))
 
 
 @app.command()

@@ -20,6 +20,13 @@ class Launcher(StrEnum):
     LOCAL = "local"
 
 
+class FailOn(StrEnum):
+    """From which level on a finding makes verify fail."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
 Hosts = Annotated[
     str,
     typer.Argument(
@@ -76,6 +83,9 @@ Force = Annotated[
 BreakLock = Annotated[
     bool,
     typer.Option("--break-lock", help="Take over from another push that is no more."),
+]
+FailOnOption = Annotated[
+    FailOn, typer.Option("--fail-on", help="Exit with 1 for errors only, or for warnings as well.")
 ]
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on stdout; text goes to stderr.")

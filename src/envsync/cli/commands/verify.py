@@ -4,26 +4,35 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from envsync.cli.options import Connecting
+from envsync.cli.options import Connecting, FailOn
 from envsync.cli.session import Session
 from envsync.cli.target import find_target
 from envsync.errors import ExitCode, InputError
 from envsync.hostnames import resolve
 from envsync.render import envelope, screens
+from envsync.rules import Level
 from envsync.verify import judge, look_at_all
 
 
 def verify(
-    hosts: str | None, file: Path, name: str | None, connecting: Connecting, *, as_json: bool
+    hosts: str | None,
+    file: Path,
+    name: str | None,
+    connecting: Connecting,
+    fail_on: FailOn,
+    *,
+    as_json: bool,
 ) -> int:
     """Probe all hosts and say what is not as it should be."""
     target = find_target(hosts, file, name, connecting, judging=True)
     session = Session("verify", target.hosts, target.connecting, None, as_json=as_json)
     screens.notices(session.out, target.notices)
     with session:
-        seen = look_at_all(session.fleet, target.hosts, target.name)
+        seen = look_at_all(session.fleet, target.hosts, target.name, wide=True)
     verdict = judge(seen, target.wanted)
-    exit_code = ExitCode.DIFFERENT if session.failed or verdict.findings else ExitCode.OK
+    failing = {Level.ERROR, Level(fail_on)}
+    wrong = any(finding.level in failing for finding in verdict.findings)
+    exit_code = ExitCode.DIFFERENT if session.failed or wrong else ExitCode.OK
     screens.verified(session.out, target.name, verdict, session.reports, session.fold)
     return session.finish(
         exit_code,
