@@ -38,8 +38,7 @@ def parse_torch(said: Answers) -> Torch | None:
 
 
 def _part(said: Answers, name: str) -> Part | None:
-    """A library that cannot be imported is a part that failed, and not one that is missing."""
-    if found := said.table(name):
-        return Part(str(found.get("version", "")), redact(str(found.get("failed", ""))))
-    why = next((each.message for each in said.failures if each.fact == name), "")
-    return Part("", f"it cannot be imported: {why}") if why else None
+    found = said.table(name)
+    if not found:
+        return None
+    return Part(str(found.get("version", "")), redact(str(found.get("failed", ""))))

@@ -26,8 +26,11 @@ def torch_facts(wide):
         for item in device_facts(torch, wide):
             yield item
     if wide:
-        yield "torchvision", lambda: torchvision(torch)
-        yield "torchaudio", torchaudio
+        yield (
+            "torchvision",
+            lambda: part("torchvision", lambda module: torchvision_works(torch, module)),
+        )
+        yield "torchaudio", lambda: part("torchaudio", torchaudio_works)
 
 
 def built_facts(torch):
@@ -35,7 +38,8 @@ def built_facts(torch):
     yield "git", lambda: torch.version.git_version
     yield "debug", lambda: bool(torch.version.debug)
     yield "cxx11_abi", lambda: bool(torch._C._GLIBCXX_USE_CXX11_ABI)
-    if getattr(torch.version, "cuda", None) or getattr(torch.version, "hip", None):
+    version = getattr(torch, "version", None)
+    if getattr(version, "cuda", None) or getattr(version, "hip", None):
         yield "nccl", lambda: nccl(torch)
         # get_arch_list() says nothing where the driver does not work; this is what it reads.
         yield "archs", lambda: (torch._C._cuda_getArchFlags() or "").split()
@@ -45,7 +49,7 @@ def built_facts(torch):
     yield "openmp", lambda: torch.backends.openmp.is_available()
     yield "threads", lambda: torch.get_num_threads()
     yield "interop_threads", lambda: torch.get_num_interop_threads()
-    yield "numpy", lambda: numpy_bridge(torch)
+    yield "numpy", lambda: part("numpy", lambda module: numpy_works(torch, module))
 
 
 def device_facts(torch, wide):
@@ -91,46 +95,43 @@ def backends(distributed):
     return found
 
 
-def numpy_bridge(torch):
-    """The version of numpy, and whether torch can take its arrays: no, if built for another ABI."""
+def part(name, works):
+    """Version of a library beside torch, and why it does not work with it; None without it."""
     try:
-        import numpy as np
+        module = __import__(name)
     except ImportError as error:
-        if getattr(error, "name", None) != "numpy":
-            raise
-        return None
-    try:
-        torch.from_numpy(np.zeros(1)).numpy()
+        if getattr(error, "name", None) == name:
+            return None
+        return {"version": "", "failed": "it cannot be imported: " + first_line(error)}
     except Exception as error:
-        return {"version": np.__version__, "failed": "%s: %s" % (type(error).__name__, error)}
-    return {"version": np.__version__, "failed": ""}
+        return {"version": "", "failed": "it cannot be imported: " + first_line(error)}
+    return {"version": str(module.__version__), "failed": works(module)}
 
 
-def torchvision(torch):
-    """Its version, and whether its C++ operators run: nms is one of them."""
+def first_line(error):
+    return "%s: %s" % (type(error).__name__, (str(error).splitlines() or [""])[0])
+
+
+def numpy_works(torch, numpy):
+    """A torch that was built for another ABI of numpy says "Numpy is not available"."""
     try:
-        import torchvision
-    except ImportError as error:
-        if getattr(error, "name", None) != "torchvision":
-            raise
-        return None
-    failed = ""
+        torch.from_numpy(numpy.zeros(1)).numpy()
+    except RuntimeError as error:
+        return first_line(error)
+    return ""
+
+
+def torchvision_works(torch, torchvision):
+    """Whether its C++ operators run: nms is one of them."""
     try:
         torchvision.ops.nms(torch.zeros(1, 4), torch.zeros(1), 0.5)
     except Exception as error:
-        failed = "%s: %s" % (type(error).__name__, (str(error).splitlines() or [""])[0])
-    return {"version": torchvision.__version__, "failed": failed}
+        return first_line(error)
+    return ""
 
 
-def torchaudio():
+def torchaudio_works(torchaudio):
     """Its import checks that it fits torch; up to 2.8 it also says if its extension loaded."""
-    try:
-        import torchaudio
-    except ImportError as error:
-        if getattr(error, "name", None) != "torchaudio":
-            raise
-        return None
     extension = getattr(torchaudio, "_extension", None)
     loaded = getattr(extension, "_IS_TORCHAUDIO_EXT_AVAILABLE", None)
-    failed = "its C++ extension is not loaded" if loaded is False else ""
-    return {"version": torchaudio.__version__, "failed": failed}
+    return "its C++ extension is not loaded" if loaded is False else ""
