@@ -11,9 +11,7 @@ LOADED = (
     ("openmp", re.compile(r"lib(gomp|iomp5|omp)(-\w+)?\.so")),
     (
         "blas",
-        re.compile(
-            r"lib(openblas|mkl_rt|mkl_core|blis|scipy_openblas|blas|flexiblas)\w*(-\w+)?\.so"
-        ),
+        re.compile(r"lib(openblas|scipy_openblas|flexiblas|mkl_rt|mkl_core|blis|blas)[\w.-]*\.so"),
     ),
     ("cudart", re.compile(r"libcudart(-\w+)?\.so")),
     ("nccl", re.compile(r"libnccl\.so")),
