@@ -79,8 +79,10 @@ def described(folder, name):
 def foreign_libraries():
     """Libraries of CUDA, MKL and OpenMP that variables put before the environment's own."""
     found = []
-    for path in filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(":")):
-        if not os.path.realpath(path).startswith(os.path.realpath(sys.prefix) + os.sep):
+    # Real paths: that is how the kernel names what is loaded from there.
+    folders = filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(":"))
+    for path in map(os.path.realpath, folders):
+        if not path.startswith(os.path.realpath(sys.prefix) + os.sep):
             try:
                 names = sorted(filter(LIBRARY.match, os.listdir(path)))
             except OSError:
@@ -88,7 +90,7 @@ def foreign_libraries():
             if names:
                 found.append({"variable": "LD_LIBRARY_PATH", "path": path, "names": names})
     for path in filter(None, re.split("[ :]", os.environ.get("LD_PRELOAD", ""))):
-        folder, name = os.path.split(path)
+        folder, name = os.path.split(os.path.realpath(path))
         found.append({"variable": "LD_PRELOAD", "path": folder, "names": [name]})
     return found
 
