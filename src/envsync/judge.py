@@ -55,16 +55,6 @@ def wide_rows(facts: Sequence[Facts]) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def judge_machines(facts: Mapping[Host, Facts], rows: Iterable[Row]) -> list[Finding]:
-    """What is wrong with single nodes, then where they are not alike, by the table of rules.
-
-    Differences of the environments themselves are not told here.
-    """
-    if not any(each.wide for each in facts.values()):
-        return []
-    return [*_unfit(facts), *_unlike(tuple(facts), rows)]
-
-
 def why(row: Row) -> str:
     """Why a difference in this row matters, where a rule says so."""
     rule = _rule(row)
@@ -80,15 +70,21 @@ def _may_differ(name: str) -> bool:
     return rule is not None and rule.comparison is Comparison.MAY
 
 
-def _unfit(facts: Mapping[Host, Facts]) -> Iterator[Finding]:
+def unfit(facts: Mapping[Host, Facts]) -> list[Finding]:
+    """What is wrong with single nodes, whatever the others have."""
     every = tuple(facts.values())
-    for host, own in facts.items():
-        for rule in RULES:
-            for message in rule.check(own, every) if rule.check and own.wide else ():
-                yield Finding(host, UNFIT, message, rule.hint, rule.fact, rule.level, rule.reason)
+    return [
+        Finding(host, UNFIT, message, rule.hint, rule.fact, rule.level, rule.reason)
+        for host, own in facts.items()
+        if own.wide
+        for rule in RULES
+        if rule.check
+        for message in rule.check(own, every)
+    ]
 
 
-def _unlike(hosts: Sequence[Host], rows: Iterable[Row]) -> Iterator[Finding]:
+def unlike(hosts: Sequence[Host], rows: Iterable[Row]) -> Iterator[Finding]:
+    """Where machines are not as most are; differences of environments are not told here."""
     for row in rows:
         rule = _rule(row)
         if rule is None or row.matters or rule.comparison is not Comparison.SHOULD:

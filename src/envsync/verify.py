@@ -10,12 +10,13 @@ from envsync.compare import ABSENT, RUNTIME, Row, compare
 from envsync.errors import HostError
 from envsync.events import Ended, Outcome
 from envsync.generations import Slot, contents
-from envsync.judge import DERIVED, Finding, judge_machines, why, wide_rows
+from envsync.judge import DERIVED, Finding, unfit, unlike, why, wide_rows
 from envsync.lock import Lock
 from envsync.model import Facts, Host, Platform
 from envsync.observation import markers
 from envsync.pins import unmet
 from envsync.recipe import Recipe, locked, unlocked
+from envsync.rules import Level
 from envsync.runner import Fleet, Node
 from envsync.spec import EnvironmentSpec
 
@@ -109,12 +110,14 @@ def judge(seen: Mapping[Host, Seen], wanted: Wanted | None) -> Verdict:
         ]
         for host, each in seen.items()
     }
-    doubtful = [position for position, found in enumerate(own.values()) if found]
     facts = {host: each.facts for host, each in seen.items()}
+    for finding in unfit(facts):
+        own[finding.host].append(finding)
+    doubtful = [position for position, found in enumerate(own.values()) if any(map(_wrong, found))]
     rows = _all_rows(tuple(facts.values()), doubtful)
-    machines = judge_machines(facts, rows)
-    told = {(each.host, each.what) for found in (*own.values(), machines) for each in found}
+    told = {(each.host, each.what) for found in own.values() for each in found if _wrong(each)}
     odd = [each for each in _odd_ones(seen, rows) if (each.host, each.what) not in told]
+    machines = list(unlike(tuple(facts), rows)) if any(f.wide for f in facts.values()) else []
     findings = (
         finding
         for host, found in own.items()
@@ -122,6 +125,10 @@ def judge(seen: Mapping[Host, Seen], wanted: Wanted | None) -> Verdict:
     )
     unknown = [h for h, each in seen.items() if wanted and recipes[each.platform] is None]
     return Verdict(seen, rows, tuple(findings), tuple(unknown))
+
+
+def _wrong(finding: Finding) -> bool:
+    return finding.level is Level.ERROR
 
 
 def _all_rows(facts: Sequence[Facts], doubtful: Sequence[int]) -> tuple[Row, ...]:

@@ -13,7 +13,7 @@ from envsync.judge import (
     UNFIT,
     UNLIKE,
     VARIABLES,
-    judge_machines,
+    unfit,
     wide_rows,
 )
 from envsync.model import Facts, Host, Platform
@@ -172,6 +172,20 @@ def test_differences_of_machines_are_rows_that_do_not_matter() -> None:
     assert seen.equal
 
 
+def test_of_two_nodes_the_one_with_a_broken_torch_is_odd() -> None:
+    broken = replace(with_wide(torch=None), runtime=(("torch", "broken: OSError: x"),))
+    sound = replace(with_wide(torch=None), runtime=(("torch", "not installed"),))
+    assert told(broken, sound) == [("n0", "error", UNFIT, "torch")]
+
+
+def test_cpu_build_among_others_stays_an_error() -> None:
+    torch = replace(WIDE.torch or Torch(), cuda="", hip="", archs=None, available=False)
+    runtime = (*GOOD.runtime[:2], ("built for", "CPU"), GOOD.runtime[3])
+    found = told(GOOD, GOOD, replace(with_wide(torch=torch), runtime=runtime))
+    assert ("n2", "error", "differs", "built for") in found
+    assert ("n2", "warning", UNFIT, "built for") in found
+
+
 def test_what_is_not_known_is_no_difference() -> None:
     blind = replace(GOOD, runtime=(("python", "broken: x"),), blind=True, wide=None)
     found = told(GOOD, GOOD, blind)
@@ -187,7 +201,9 @@ def test_own_checks_are_errors_and_warnings_of_the_table() -> None:
 
 def test_without_wider_facts_machines_are_not_judged() -> None:
     narrow = replace(GOOD, wide=None)
-    assert judge_machines({HOSTS[0]: narrow}, ()) == []
+    assert unfit({HOSTS[0]: narrow}) == []
+    other = replace(narrow, runtime=(*GOOD.runtime[:3], ("driver", "1")))
+    assert told(narrow, other) == []
     assert wide_rows([narrow, narrow]) == ()
 
 

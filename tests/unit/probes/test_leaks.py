@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import site
 import subprocess
 import sys
+import sysconfig
 import venv
 from pathlib import Path
+from runpy import run_path
 from typing import Any
+
+import pytest
 
 from envsync.probes import wide
 from envsync.probes.answers import Answers
@@ -58,12 +63,32 @@ def test_module_that_hides_the_environments_own(tmp_path: Path) -> None:
 
 def test_user_site_is_one_unless_it_is_off(tmp_path: Path) -> None:
     version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
-    site = tmp_path / ".local" / "lib" / version / "site-packages"
-    site.mkdir(parents=True)
-    (site / "odd_thing.py").touch()
+    folder = tmp_path / ".local" / "lib" / version / "site-packages"
+    folder.mkdir(parents=True)
+    (folder / "odd_thing.py").touch()
     (path,) = leaks(tmp_path).paths or ()
     assert (path.came, path.adds) == ("user site", ("odd_thing",))
     assert leaks(tmp_path, PYTHONNOUSERSITE="1").paths == ()
+
+
+def test_user_site_comes_before_a_conda_environments_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in every real prefix; the virtual environments of these tests put it behind."""
+    own, user = tmp_path / "own", tmp_path / "user"
+    for folder in (own, user):
+        folder.mkdir()
+        (folder / "torch.py").touch()
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    monkeypatch.setattr(sys, "path", ["", str(user), str(own)])
+    monkeypatch.setattr(site, "getusersitepackages", lambda: str(user))
+    monkeypatch.setattr(sysconfig, "get_path", lambda _: str(own))
+    node = run_path(str(Path(wide.__file__).parent / "node" / "leaks.py"))
+    (found,) = node["foreign_paths"]()
+    assert (found["came"], found["hides"], found["adds"]) == ("user site", ["torch"], [])
+    monkeypatch.setattr(sys, "path", ["", str(own), str(user)])
+    (found,) = node["foreign_paths"]()
+    assert found["hides"] == []
 
 
 def test_libraries_before_the_environments_own(tmp_path: Path) -> None:
