@@ -31,7 +31,7 @@ def findings(result: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
     """Host, level, cause and subject of each finding that is not about this machine."""
     return [
         (each["host"], each["level"], each["cause"], each["what"])
-        for each in result["result"]["findings"]
+        for each in (*result["result"]["findings"], *result["result"]["remarks"])
         if each["what"] not in ON_ONE_MACHINE
     ]
 
@@ -120,7 +120,7 @@ def test_torch_that_cannot_be_imported_is_one_error_with_its_words(cluster: Clus
     done = cluster.run("verify", "--json")
     assert done.code == 1
     assert findings(done.json) == [(node.host, "error", "unfit", "torch")]
-    (found,) = (each for each in done.json["result"]["findings"] if each["level"] == "error")
+    (found,) = done.json["result"]["findings"]
     assert found["message"] == "torch is broken: OSError: libcudart.so.12: cannot open"
     assert found["reason"]
     assert found["hint"]

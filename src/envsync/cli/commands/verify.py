@@ -31,7 +31,8 @@ def verify(
         seen = look_at_all(session.fleet, target.hosts, target.name, wide=True)
     verdict = judge(seen, target.wanted)
     failing = {Level.ERROR, Level(fail_on)}
-    wrong = any(finding.level in failing for finding in verdict.findings)
+    found = verdict.findings
+    wrong = any(finding.level in failing for finding in found)
     exit_code = ExitCode.DIFFERENT if session.failed or wrong else ExitCode.OK
     screens.verified(session.out, target.name, verdict, session.reports, session.fold)
     return session.finish(
@@ -40,7 +41,12 @@ def verify(
             "name": target.name,
             "generations": verdict.generations,
             "hosts": [envelope.host_record(report) for report in session.reports],
-            "findings": envelope.findings_record(verdict.findings),
+            "findings": envelope.findings_record(
+                [each for each in found if each.level is Level.ERROR]
+            ),
+            "remarks": envelope.findings_record(
+                [each for each in found if each.level is not Level.ERROR]
+            ),
             "not_in_lock": [str(host) for host in verdict.unknown],
             "differences": envelope.rows_record(
                 [row for row in verdict.rows if row.differs], tuple(seen)
