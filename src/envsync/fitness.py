@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from envsync.model import Facts
-from envsync.wide import Leaks, Part, Runtimes, Torch, Wide
+from envsync.wide import Part, Torch, Wide
 
 DRIVER_FLOORS: Mapping[int, str] = {11: "450.80.02", 12: "525.60.13", 13: "580.65.06"}
 """The oldest driver that runs every CUDA of a major version (CUDA Toolkit Release Notes, "CUDA
@@ -117,9 +117,12 @@ def partitioned_gpus(own: Facts, _: Sequence[Facts]) -> Iterator[str]:
 
 
 def failing_smi(own: Facts, _: Sequence[Facts]) -> Iterator[str]:
-    """The vendor's own program cannot talk to the driver."""
+    """The vendor's own program cannot talk to the driver, or waits for it without an end."""
     if trouble := _wide(own).gpus.trouble:
         yield trouble
+    for each in _wide(own).failures:
+        if each.fact in {"nvidia_smi", "rocm_smi"}:
+            yield f"{each.fact.replace('_', '-')} gave no answer: {each.message}"
 
 
 def clock_off(own: Facts, every: Sequence[Facts]) -> Iterator[str]:
@@ -147,7 +150,7 @@ def _deviation(own: Facts, every: Sequence[Facts]) -> float:
 
 def shadowed(own: Facts, _: Sequence[Facts]) -> Iterator[str]:
     """Packages from elsewhere are imported instead of the environment's."""
-    for each in _leaks(own).paths or ():
+    for each in _wide(own).leaks.paths or ():
         if each.hides:
             yield (
                 f"{_some(each.hides)} from {each.path} ({each.came}) is imported instead of the"
@@ -157,21 +160,21 @@ def shadowed(own: Facts, _: Sequence[Facts]) -> Iterator[str]:
 
 def added_packages(own: Facts, _: Sequence[Facts]) -> Iterator[str]:
     """Packages from elsewhere can be imported besides the environment's."""
-    for each in _leaks(own).paths or ():
+    for each in _wide(own).leaks.paths or ():
         if each.adds:
             yield f"{_some(each.adds)} can be imported from {each.path} ({each.came})"
 
 
 def foreign_libraries(own: Facts, _: Sequence[Facts]) -> Iterator[str]:
     """A variable puts other CUDA, MKL or OpenMP libraries before the environment's."""
-    for each in _leaks(own).libraries or ():
+    for each in _wide(own).leaks.libraries or ():
         yield f"{each.variable} leads to {_some(each.names)} in {each.path}"
 
 
 def foreign_loaded(own: Facts, _: Sequence[Facts]) -> Iterator[str]:
     """Such a library is what torch really runs on."""
-    folders = {each.path.rstrip("/") for each in _leaks(own).libraries or ()}
-    for kind, paths in _runtimes(own).loaded or ():
+    folders = {each.path.rstrip("/") for each in _wide(own).leaks.libraries or ()}
+    for kind, paths in _wide(own).runtimes.loaded or ():
         for path in paths:
             if path.rpartition("/")[0] in folders:
                 yield f"a job loads {path} instead of the environment's {kind}"
@@ -179,17 +182,17 @@ def foreign_loaded(own: Facts, _: Sequence[Facts]) -> Iterator[str]:
 
 def several_openmp(own: Facts, _: Sequence[Facts]) -> Iterator[str]:
     """More than one OpenMP runtime in one process."""
-    yield from _several(own, _runtimes(own).loaded, ("openmp",), "are loaded")
+    yield from _several(own, _wide(own).runtimes.loaded, ("openmp",), "are loaded")
 
 
 def several_blas(own: Facts, _: Sequence[Facts]) -> Iterator[str]:
     """More than one BLAS in one process."""
-    yield from _several(own, _runtimes(own).loaded, ("blas",), "are loaded")
+    yield from _several(own, _wide(own).runtimes.loaded, ("blas",), "are loaded")
 
 
 def several_copies(own: Facts, _: Sequence[Facts]) -> Iterator[str]:
     """NCCL or cuDNN from conda and from pip."""
-    yield from _several(own, _runtimes(own).copies, ("nccl", "cudnn"), "are installed")
+    yield from _several(own, _wide(own).runtimes.copies, ("nccl", "cudnn"), "are installed")
 
 
 def _several(
@@ -271,14 +274,6 @@ def _wide(own: Facts) -> Wide:
 
 def _torch(own: Facts) -> Torch:
     return _wide(own).torch or Torch()
-
-
-def _leaks(own: Facts) -> Leaks:
-    return _wide(own).leaks
-
-
-def _runtimes(own: Facts) -> Runtimes:
-    return _wide(own).runtimes
 
 
 def _counted(own: Facts) -> str:

@@ -146,6 +146,10 @@ def test_mixed_and_partitioned_gpus_and_a_broken_nvidia_smi() -> None:
         "MIG is on for 1 of its GPUs, with 3 instances"
     ]
     assert list(fitness.failing_smi(own, [own])) == ["nvidia-smi ended"]
+    own = node(failures=(Failure("gpu", "nvidia_smi", "TimeoutExpired: 20 seconds"),))
+    assert list(fitness.failing_smi(own, [own])) == [
+        "nvidia-smi gave no answer: TimeoutExpired: 20 seconds"
+    ]
 
 
 def clocks(*seconds: float, wide: float = 0.5) -> list[Facts]:
