@@ -24,11 +24,13 @@ class Row:
     """One thing, and what each node says of it; values stand in the order of the nodes."""
 
     group: str
-    """`torch and CUDA`, `conda` or `pip`."""
+    """`torch and CUDA`, `conda` or `pip`; of what verify compares `machine` and `variables` too."""
     name: str
     values: tuple[str, ...]
     doubtful: frozenset[int] = frozenset()
     """Positions of nodes that are known to be wrong; their word counts less."""
+    machine: bool = False
+    """A fact of the machine, not of the environment."""
 
     @property
     def differs(self) -> bool:
@@ -37,7 +39,7 @@ class Row:
     @property
     def matters(self) -> bool:
         """True when a difference here means that the environments are not the same."""
-        return self.differs and self.name not in MAY_DIFFER
+        return self.differs and not self.machine and self.name not in MAY_DIFFER
 
     @property
     def majority(self) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from envsync.wide import Wide
+
 UNKNOWN = "?"
 """What a node could not say, or only the source of a package knows: no difference in itself."""
 
@@ -96,6 +98,8 @@ class Facts:
     """Fact and value (`torch`, `2.5.1`), in reading order."""
     blind: bool = False
     """Python gave no answer: what it would have said of itself and of pip is not known."""
+    wide: Wide | None = None
+    """None: nobody asked for the wider facts, or Python gave no answer."""
 
     @property
     def packages(self) -> tuple[Package, ...]:

@@ -82,9 +82,14 @@ class Node:
         self.emit(Observed(self.host, observation))
         return observation
 
-    def probe(self, prefix: str) -> Facts:
-        """What `prefix` holds; emits it as well. Raises HostError where there is none."""
-        found = facts.parse(self.run(Phase.PROBE, facts.probe(prefix)))
+    def probe(self, prefix: str, *, wide: bool = False) -> Facts:
+        """What `prefix` holds; emits it as well. Raises HostError where there is none.
+
+        With `wide` the wider facts as well, which takes longer.
+        """
+        command = facts.wide_probe(prefix) if wide else facts.probe(prefix)
+        asked = time.time()
+        found = facts.parse(self.run(Phase.PROBE, command), asked)
         self.emit(Probed(self.host, found))
         return found
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from envsync.check import astray, say_astray
-from envsync.compare import RUNTIME, Row, compare
+from envsync.compare import ABSENT, RUNTIME, Row, compare
 from envsync.errors import HostError
 from envsync.events import Ended, Outcome
 from envsync.generations import Slot, contents
+from envsync.judge import DERIVED, Finding, unfit, unlike, why, wide_rows
 from envsync.lock import Lock
 from envsync.model import Facts, Host, Platform
 from envsync.observation import markers
 from envsync.pins import unmet
 from envsync.recipe import Recipe, locked, unlocked
+from envsync.rules import Level
 from envsync.runner import Fleet, Node
 from envsync.spec import EnvironmentSpec
 
@@ -46,18 +48,6 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One thing that is not as it should be on one node."""
-
-    host: Host
-    cause: str
-    message: str
-    hint: str
-    what: str = ""
-    """The package or fact that it is about, if it is about one."""
-
-
-@dataclass(frozen=True)
 class Verdict:
     """What verify found. Rows and columns follow the order of `seen`."""
 
@@ -78,15 +68,20 @@ class Verdict:
         return not any(row.matters for row in self.rows)
 
 
-def look_at_all(fleet: Fleet, hosts: Sequence[Host], name: str) -> Mapping[Host, Seen]:
-    """Probe the environment `name` on every host; failures are events."""
-    seen = fleet.each(hosts, lambda node: look(node, name), last=True)
+def look_at_all(
+    fleet: Fleet, hosts: Sequence[Host], name: str, *, wide: bool = False
+) -> Mapping[Host, Seen]:
+    """Probe the environment `name` on every host; failures are events.
+
+    With `wide` the machine is looked at as well, and torch more closely.
+    """
+    seen = fleet.each(hosts, lambda node: look(node, name, wide=wide), last=True)
     for host in seen:
         fleet.emit(Ended(host, Outcome.PROBED))
     return seen
 
 
-def look(node: Node, name: str) -> Seen:
+def look(node: Node, name: str, *, wide: bool = False) -> Seen:
     """Probe what `name` is on this node now; raises HostError where there is no such thing."""
     there = node.observe(name)
     if there.conda is None or (there.link is None and there.plain is None):
@@ -96,7 +91,7 @@ def look(node: Node, name: str) -> Seen:
             f"there is no environment {name} {where}",
             hint="`envsync push` makes it",
         )
-    facts = node.probe(Slot(there.envs_dir, name, "").link)
+    facts = node.probe(Slot(there.envs_dir, name, "").link, wide=wide)
     return Seen(facts, there.current(name), there.platform)
 
 
@@ -115,17 +110,34 @@ def judge(seen: Mapping[Host, Seen], wanted: Wanted | None) -> Verdict:
         ]
         for host, each in seen.items()
     }
-    doubtful = [position for position, found in enumerate(own.values()) if found]
-    rows = compare([each.facts for each in seen.values()], doubtful)
-    told = {(each.host, each.what) for found in own.values() for each in found}
+    facts = {host: each.facts for host, each in seen.items()}
+    for finding in unfit(facts):
+        own[finding.host].append(finding)
+    doubtful = [position for position, found in enumerate(own.values()) if any(map(_wrong, found))]
+    rows = _all_rows(tuple(facts.values()), doubtful)
+    told = {(each.host, each.what) for found in own.values() for each in found if _wrong(each)}
     odd = [each for each in _odd_ones(seen, rows) if (each.host, each.what) not in told]
+    machines = list(unlike(tuple(facts), rows)) if any(f.wide for f in facts.values()) else []
     findings = (
         finding
         for host, found in own.items()
-        for finding in (*found, *(each for each in odd if each.host == host))
+        for finding in (*found, *(each for each in (*odd, *machines) if each.host == host))
     )
     unknown = [h for h, each in seen.items() if wanted and recipes[each.platform] is None]
     return Verdict(seen, rows, tuple(findings), tuple(unknown))
+
+
+def _wrong(finding: Finding) -> bool:
+    return finding.level is Level.ERROR
+
+
+def _all_rows(facts: Sequence[Facts], doubtful: Sequence[int]) -> tuple[Row, ...]:
+    """Torch and CUDA, then the machine, then packages: what is asked first stands first."""
+    wide = [replace(row, doubtful=frozenset(doubtful)) for row in wide_rows(facts)]
+    plain = compare(facts, doubtful)
+    runtime = [row for row in (*plain, *wide) if row.group == RUNTIME]
+    rest = (*(row for row in wide if row.group != RUNTIME), *plain)
+    return (*runtime, *(row for row in rest if row.group != RUNTIME))
 
 
 def _astray(host: Host, seen: Seen, recipe: Recipe | None) -> list[Finding]:
@@ -147,6 +159,12 @@ def _broken(host: Host, seen: Seen) -> list[Finding]:
 
 def _odd_ones(seen: Mapping[Host, Seen], rows: Sequence[Row]) -> list[Finding]:
     hosts = tuple(seen)
+    other_torch = {
+        position
+        for row in rows
+        if (row.group, row.name) == (RUNTIME, "torch")
+        for position in row.odd
+    }
     return [
         Finding(
             hosts[position],
@@ -154,13 +172,21 @@ def _odd_ones(seen: Mapping[Host, Seen], rows: Sequence[Row]) -> list[Finding]:
             f"{row.name} is {row.values[position]}, on most nodes {row.majority}",
             REPAIR,
             row.name,
+            reason=why(row),
         )
         for row in rows
         if row.matters
         for position in row.odd
-        # A Python that gives no answer is a finding of its own already.
-        if row.group != RUNTIME or not seen[hosts[position]].facts.blind
+        if not _follows(row, position, seen[hosts[position]], other_torch)
     ]
+
+
+def _follows(row: Row, position: int, seen: Seen, other_torch: Collection[int]) -> bool:
+    """Whether a difference follows from another that is a finding of its own already."""
+    if row.group != RUNTIME:
+        return False
+    derived = row.name in DERIVED or row.values[position] == ABSENT
+    return seen.facts.blind or (derived and position in other_torch)
 
 
 def _pins(host: Host, seen: Seen, wanted: Wanted | None, recipe: Recipe | None) -> list[Finding]:

@@ -18,6 +18,8 @@ from envsync.cli.options import (
     Canary,
     Connecting,
     EnvironmentFile,
+    FailOn,
+    FailOnOption,
     Force,
     Hosts,
     Ignore,
@@ -131,6 +133,7 @@ def verify(
     hosts: MaybeHosts = None,
     file: EnvironmentFile = DEFAULT_FILE,
     name: Name = None,
+    fail_on: FailOnOption = FailOn.ERROR,
     *,
     selecting: Selecting,
     connecting: Connecting,
@@ -139,12 +142,13 @@ def verify(
     """Check that every node still holds the same environment.
 
     Asks each node what it holds and what torch sees there; compares the nodes with each other,
-    with the pins in FILE, and with the last push.
+    with the pins in FILE, and with the last push. Says as well what in a machine hurts training
+    on many nodes: drivers, clocks, libraries and packages that come from elsewhere.
     """
     from envsync.cli.commands.verify import verify
 
     where = Where(hosts, file, name, connecting, selecting)
-    raise typer.Exit(verify(where, as_json=as_json))
+    raise typer.Exit(verify(where, fail_on, as_json=as_json))
 
 
 @app.command()

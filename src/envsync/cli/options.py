@@ -20,6 +20,13 @@ class Launcher(StrEnum):
     LOCAL = "local"
 
 
+class FailOn(StrEnum):
+    """From which level on a finding makes verify fail."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
 Hosts = Annotated[
     str,
     typer.Argument(
@@ -105,6 +112,9 @@ Select = Annotated[
 Ignore = Annotated[
     list[str] | None,
     typer.Option("--ignore", metavar="CODES", help="All but these rules; written as for --select."),
+]
+FailOnOption = Annotated[
+    FailOn, typer.Option("--fail-on", help="Exit with 1 for errors only, or for warnings as well.")
 ]
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on stdout; text goes to stderr.")

@@ -23,6 +23,7 @@ from envsync.hostnames import display_names, fold_names
 from envsync.limits import Limits
 from envsync.model import Host, Notice
 from envsync.ports import Transport
+from envsync.render import reading
 from envsync.render.console import console
 from envsync.render.envelope import envelope
 from envsync.render.live import LiveView

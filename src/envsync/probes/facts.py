@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from importlib.resources import files
 from typing import Any
 
 from packaging.utils import canonicalize_name
@@ -14,6 +13,7 @@ from envsync import scripts
 from envsync.errors import HostError
 from envsync.model import Facts, Package
 from envsync.ports import Command, Completed
+from envsync.probes import wide
 from envsync.records import read_records, split
 
 PYTHON_LIMIT = 60
@@ -21,17 +21,26 @@ PYTHON_LIMIT = 60
 
 
 def probe(prefix: str) -> Command:
-    """The command whose answer `parse` reads."""
-    inside = files(__package__).joinpath("inside.py").read_text(encoding="utf-8")
-    arguments = (prefix, scripts.load("as_job.sh"), inside, str(PYTHON_LIMIT))
+    """The command whose answer `parse` reads: what a push has to know."""
+    return _command(prefix, PYTHON_LIMIT, wide.narrow_program())
+
+
+def wide_probe(prefix: str) -> Command:
+    """The same with the wider facts: slower, since it imports more and asks the machine."""
+    return _command(prefix, wide.LONGEST, wide.load("driver"), wide.wide_programs())
+
+
+def _command(prefix: str, limit: int, program: str, *arguments: str) -> Command:
     script = scripts.load("records.sh") + scripts.load("facts.sh")
-    return Command(script, arguments, timeout=PYTHON_LIMIT + 60.0)
+    given = (prefix, scripts.load("as_job.sh"), str(limit), program, *arguments)
+    return Command(script, given, timeout=limit + 60.0)
 
 
-def parse(done: Completed) -> Facts:
+def parse(done: Completed, asked: float = 0.0) -> Facts:
     """Read the answer; raises HostError when there is no environment to report on.
 
-    A Python that is missing, broken or slow is a fact, not an error.
+    A Python that is missing, broken or slow is a fact, not an error. `asked` is when the
+    command was sent, in seconds since the epoch: the wider facts judge the node's clock by it.
     """
     parts = split(done.text)
     if done.exit_code or "end" not in parts:
@@ -45,14 +54,19 @@ def parse(done: Completed) -> Facts:
     records = read_records(parts["conda"])
     conda = tuple(sorted(_conda_package(record) for record in records.values()))
     claimed = {path for record in records.values() for path in record["claims"]}
-    answer = _answer(parts["python"])
-    failed = "" if answer else _why(int(parts["end"][0]), done.log)
+    said = _answer(parts["python"])
+    failed = "" if said else _why(int(parts["end"][0]), done.log)
+    wider = None
+    if "probes" in said:
+        wider = wide.parse_wide(said, asked, asked + done.seconds)
+        said, failed = wide.as_narrow(said)
     return Facts(
         prefix=parts["prefix"][0],
         conda=conda,
-        pip=tuple(_pip_packages(answer.get("distributions"), claimed)),
-        runtime=_runtime(answer, failed),
+        pip=tuple(_pip_packages(said.get("distributions"), claimed)),
+        runtime=_runtime(said, failed),
         blind=bool(failed),
+        wide=wider,
     )
 
 
@@ -107,23 +121,27 @@ def _runtime(answer: Mapping[str, Any], failed: str) -> tuple[tuple[str, str], .
     """Fact and value, in the order in which a person wants to read them."""
     if failed:
         return (("python", f"broken: {failed}"),)
-    torch = answer.get("torch")
-    facts = [("python", answer.get("python"))]
-    if torch is None:
-        facts.append(("torch", "not installed"))
-    elif "version" not in torch:
-        facts.append(("torch", f"broken: {torch.get('error')}"))
-    else:
-        facts += [
-            ("torch", torch["version"]),
-            ("built for", _built_for(torch)),
-            ("cuda available", torch["available"]),
-            ("cuDNN", torch["cudnn"]),
-        ]
-        if "devices" in torch:
-            facts += [("NCCL", torch["nccl"]), *_devices(torch["devices"])]
+    facts = [("python", answer.get("python")), *_torch(answer.get("torch"))]
     facts.append(("driver", answer.get("driver")))
     return tuple((name, _text(value)) for name, value in facts)
+
+
+def _torch(torch: Mapping[str, Any] | None) -> list[tuple[str, object]]:
+    if torch is None or "missing" in torch:
+        return [("torch", "not installed")]
+    # A probe that was ended in the middle has not said everything.
+    unsaid = {"error": torch.get("error", "no answer")}
+    if "version" not in torch:
+        return [("torch", f"broken: {unsaid['error']}")]
+    facts: list[tuple[str, object]] = [
+        ("torch", torch["version"]),
+        ("built for", _built_for(torch)),
+        ("cuda available", torch.get("available", unsaid)),
+        ("cuDNN", torch.get("cudnn", unsaid)),
+    ]
+    if "nccl" in torch:
+        facts.append(("NCCL", torch["nccl"]))
+    return [*facts, *(_devices(torch["devices"]) if "devices" in torch else [])]
 
 
 def _built_for(torch: Mapping[str, Any]) -> str:

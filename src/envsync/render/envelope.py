@@ -11,10 +11,10 @@ from typing import Any
 from envsync import __version__
 from envsync.compare import Row
 from envsync.errors import EnvsyncError, HostError, InputError
+from envsync.judge import Finding
 from envsync.lock import Section
 from envsync.model import Host
 from envsync.report import HostReport
-from envsync.verify import Finding
 
 VERSION = 1
 """Grows when a field changes its meaning or goes; new fields may come at any time."""
@@ -101,6 +101,8 @@ def findings_record(found: Sequence[Finding]) -> list[dict[str, Any]]:
             "what": each.what,
             "message": each.message,
             "hint": each.hint,
+            "level": each.level,
+            "reason": each.reason,
         }
         for each in found
     ]

@@ -15,6 +15,7 @@ from envsync.prune import Kept, Pruned
 from envsync.render import table
 from envsync.render.table import Fold
 from envsync.report import Entry, HostReport
+from envsync.rules import Level
 from envsync.verify import Verdict
 
 _MOST_COMMANDS = 10
@@ -71,14 +72,21 @@ def verified(
     fold: Fold,
 ) -> None:
     """The nodes in groups of equals, the differences, and what is wrong where."""
-    drifted = {finding.host for finding in verdict.findings}
-    to.print(table.results(reports, fold, drifted))
+    drift = [each for each in verdict.findings if each.drift]
+    rest = [each for each in verdict.findings if not each.drift and each.level is not Level.INFO]
+    rest.sort(key=lambda each: each.level is not Level.ERROR)
+    warned = {each.host for each in rest if each.level is Level.WARNING}
+    unfit = {each.host for each in rest if each.level is Level.ERROR}
+    drifted = {each.host for each in drift}
+    marks = dict.fromkeys(warned, "warned") | dict.fromkeys(unfit, "unfit")
+    to.print(table.results(reports, fold, marks | dict.fromkeys(drifted, "drifted")))
     troubles(to, reports, fold)
     differing = [row for row in verdict.rows if row.differs]
     if differing:
         to.print(table.differences(differing, tuple(verdict.seen), fold))
-    if verdict.findings:
-        to.print(table.findings(verdict.findings, fold))
+    if drift:
+        to.print(table.findings(drift, fold))
+    table.remarks(rest, fold, to)
     if verdict.unknown:
         to.print(
             Text.assemble(
@@ -88,10 +96,13 @@ def verified(
             )
         )
     failed = sum(report.failure is not None for report in reports)
-    if not failed and not drifted:
-        to.print(Text(f"{count_holding(len(reports))} {name}, all alike.", "bold green"))
+    if not failed and not drifted and not unfit:
+        alike = f"{count_holding(len(reports))} {name}, all alike"
+        end = f"; {len(warned)} with warnings." if warned else "."
+        to.print(Text(alike + end, "bold yellow" if warned else "bold green"))
         return
     parts = [f"{len(drifted)} drifted"] if drifted else []
+    parts += [f"{len(unfit)} unfit"] if unfit else []
     parts += [f"{failed} could not be checked"] if failed else []
     of = f"of {count_nodes(len(reports))}"
     to.print(Text(f"{name}: {of} {' and '.join(parts)}.", "bold red"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import TypeVar
@@ -16,12 +16,12 @@ from rich.text import Text
 
 from envsync.census import Process
 from envsync.compare import ABSENT, Row
+from envsync.judge import Finding
 from envsync.model import Facts, Host
 from envsync.observation import Switch
 from envsync.ping import Pong
 from envsync.prune import Kept, Pruned
 from envsync.report import Entry, HostReport
-from envsync.verify import Finding
 
 Fold = Callable[[Iterable[Host]], str]
 """Hosts to one short text: gpu01, gpu02, gpu03 to gpu[01-03]."""
@@ -38,15 +38,19 @@ _FACTS = ("python", "torch", "built for", "cuda available")
 
 
 def results(
-    reports: Sequence[HostReport], fold: Fold, drifted: Collection[Host] = frozenset()
+    reports: Sequence[HostReport], fold: Fold, marks: Mapping[Host, str] | None = None
 ) -> Table:
-    """One row for all nodes that ended alike and hold the same."""
+    """One row for all nodes that ended alike and hold the same.
+
+    `marks` are results that say more than a host's own end does.
+    """
+    marks = marks or {}
     table = _table("nodes", "result", "python", "torch", "built for", "cuda", "packages")
     if not any(report.facts for report in reports):
         table = _table("nodes", "result")
     width = len(table.columns)
     for cells, hosts in _grouped(
-        {report.host: _cells(report, report.host in drifted, fold) for report in reports}
+        {report.host: _cells(report, marks.get(report.host, ""), fold) for report in reports}
     ).items():
         result, *rest = cells[: width - 1]
         table.add_row(fold(hosts), Text(result, _style(result)), *rest)
@@ -54,16 +58,15 @@ def results(
 
 
 def _style(result: str) -> str:
-    if result.startswith(("failed", "drifted")):
+    if result.startswith(("failed", "drifted", "unfit")):
         return "red"
-    return "yellow" if result.startswith(("prepared", "left alone")) else "green"
+    return "yellow" if result.startswith(("prepared", "left alone", "warned")) else "green"
 
 
-def _cells(report: HostReport, drifted: bool, fold: Fold) -> tuple[str, ...]:  # noqa: FBT001
+def _cells(report: HostReport, mark: str, fold: Fold) -> tuple[str, ...]:
     failure = report.failure
     result = f"failed: {failure.cause}" if failure else str(report.outcome or "")
-    if drifted:
-        result = "drifted"
+    result = mark or result
     if report.shares:
         result += f" (shared with {fold([report.shares])})"
     if report.facts is None:
@@ -150,6 +153,19 @@ def findings(found: Sequence[Finding], fold: Fold) -> Table:
     for (message, hint), hosts in grouped.items():
         table.add_row(Text(fold(hosts), "red"), Text(message), Text(hint))
     return table
+
+
+def remarks(found: Sequence[Finding], fold: Fold, to: Console) -> None:
+    """What the machines are unfit for, as lines: level, nodes, what, and below it why."""
+    grouped: dict[tuple[str, str, str, str], list[Host]] = {}
+    for each in found:
+        key = (each.level.value, each.message, each.reason, each.hint)
+        grouped.setdefault(key, []).append(each.host)
+    for (level, message, reason, hint), hosts in grouped.items():
+        style = "red" if level == "error" else "yellow"
+        # Not folded: a path must be found again by whoever searches for it.
+        to.print(Text.assemble((level, style), f"  {fold(hosts)}: {message}"), soft_wrap=True)
+        to.print(Text(f"    {reason} To do: {hint}.", "dim"), soft_wrap=True)
 
 
 def generations(kept: Mapping[Host, Kept], fold: Fold) -> Table:

@@ -9,10 +9,11 @@ from rich.console import Console, RenderableType
 
 from envsync.compare import Row
 from envsync.events import Failed, Outcome, Phase
+from envsync.judge import Finding
 from envsync.model import Facts, Host, Package
 from envsync.render import table
 from envsync.report import HostReport
-from envsync.verify import Finding
+from envsync.rules import Level
 
 HOSTS = tuple(Host(f"n{number}") for number in range(1, 5))
 FACTS = Facts(
@@ -89,3 +90,25 @@ def test_findings_name_all_nodes_that_share_one() -> None:
     found = [Finding(host, "differs", "numpy is 2", "push") for host in HOSTS[:2]]
     shown = lines(table.findings(found, fold))
     assert shown[2] == ["n1+n2", "numpy", "is", "2", "push"]
+
+
+def test_remarks_are_lines_with_level_nodes_and_reason() -> None:
+    found = [
+        Finding(host, "unfit", "torch sees 7 of 8 GPUs", "nvidia-smi", "GPUs", level, "It matters.")
+        for level, hosts in ((Level.WARNING, HOSTS[:3]), (Level.ERROR, HOSTS[3:]))
+        for host in hosts
+    ]
+    out = Console(file=io.StringIO(), width=40)
+    table.remarks(found, fold, out)
+    assert out.file.getvalue().splitlines() == [  # type: ignore[attr-defined]
+        "warning  n1+n2+n3: torch sees 7 of 8 GPUs",
+        "    It matters. To do: nvidia-smi.",
+        "error  n4: torch sees 7 of 8 GPUs",
+        "    It matters. To do: nvidia-smi.",
+    ]
+
+
+def test_marks_say_more_than_a_hosts_own_end() -> None:
+    reports = [HostReport(host, facts=FACTS, outcome=Outcome.PROBED) for host in HOSTS[:2]]
+    shown = lines(table.results(reports, fold, {HOSTS[1]: "unfit"}))
+    assert [row[:2] for row in shown[2:]] == [["n1", "ok"], ["n2", "unfit"]]

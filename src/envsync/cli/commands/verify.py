@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from envsync.cli.options import Where
+from envsync.cli.options import FailOn, Where
 from envsync.cli.session import Session
 from envsync.cli.target import find_target
 from envsync.errors import ExitCode, InputError
 from envsync.hostnames import resolve
 from envsync.render import envelope, reading, screens
+from envsync.rules import Level
 from envsync.verify import judge, look_at_all
 
 
-def verify(where: Where, *, as_json: bool) -> int:
+def verify(where: Where, fail_on: FailOn, *, as_json: bool) -> int:
     """Probe all hosts and say what is not as it should be."""
     target = find_target(where, judging=True)
     session = Session("verify", target.hosts, target.connecting, target.store, as_json=as_json)
     reading.notices(session.out, target.notices)
     with session:
-        seen = look_at_all(session.fleet, target.hosts, target.name)
+        seen = look_at_all(session.fleet, target.hosts, target.name, wide=True)
     verdict = judge(seen, target.wanted)
-    exit_code = ExitCode.DIFFERENT if session.failed or verdict.findings else ExitCode.OK
+    failing = {Level.ERROR, Level(fail_on)}
+    found = verdict.findings
+    wrong = any(finding.level in failing for finding in found)
+    exit_code = ExitCode.DIFFERENT if session.failed or wrong else ExitCode.OK
     screens.verified(session.out, target.name, verdict, session.reports, session.fold)
     return session.finish(
         exit_code,
@@ -27,7 +31,12 @@ def verify(where: Where, *, as_json: bool) -> int:
             "name": target.name,
             "generations": verdict.generations,
             "hosts": [envelope.host_record(report) for report in session.reports],
-            "findings": envelope.findings_record(verdict.findings),
+            "findings": envelope.findings_record(
+                [each for each in found if each.level is Level.ERROR]
+            ),
+            "remarks": envelope.findings_record(
+                [each for each in found if each.level is not Level.ERROR]
+            ),
             "not_in_lock": [str(host) for host in verdict.unknown],
             "differences": envelope.rows_record(
                 [row for row in verdict.rows if row.differs], tuple(seen)
