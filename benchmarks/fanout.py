@@ -7,6 +7,7 @@ takes longer for a node among many nodes than among few.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,17 +26,16 @@ def main() -> int:
     options = _options()
     sizes = sorted(options.nodes)
     tools = install()
-    everyone = [
-        each for each in contenders(tools) if not options.only or each.name in options.only
-    ]
+    everyone = [each for each in contenders(tools) if not options.only or each.name in options.only]
     for name, why in tools.absent.items():
         print(f"{name}: {why}", flush=True)
     results: dict[str, dict[int, Result | str]] = {each.name: {} for each in everyone}
+    busy = os.getloadavg()[1]
     with farm(max(sizes)) as whole:
         for count in sizes:
             for name, result in _compare(everyone, whole.first(count), tools, options.rounds):
                 results[name][count] = result
-    text = table(everyone, results, sizes)
+    text = table(everyone, results, sizes) + "\n\n" + _circumstances(tools, options.rounds, busy)
     print(text)
     if options.markdown:
         options.markdown.write_text(text + "\n")
@@ -48,6 +48,14 @@ def main() -> int:
     ]
     print("\n".join(faults) or "envsync is ahead of its peers and near the bare loop")
     return 1 if faults else 0
+
+
+def _circumstances(tools: Tools, rounds: int, busy: float) -> str:
+    versions = ", ".join(f"{name} {number}" for name, number in sorted(tools.versions.items()))
+    return (
+        f"Medians of {rounds} rounds on {os.cpu_count()} cores, on which the nodes ran as well;"
+        f" load before the run {busy:.1f}. {versions}."
+    )
 
 
 def _options() -> argparse.Namespace:

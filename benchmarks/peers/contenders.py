@@ -47,17 +47,19 @@ def contenders(tools: Tools) -> list[Contender]:
             Contender(
                 f"pdsh{suffix}", f"`-R ssh -f {AT_ONCE}`, {note}", _pdsh, _pdsh_env(kex), "pdsh"
             ),
-            Contender(f"clush{suffix}", f"`-f {AT_ONCE}`, {note}", _clush(tools, kex), needs="clush"),
+            Contender(
+                f"clush{suffix}", f"`-f {AT_ONCE}`, {note}", _clush(tools, kex), needs="clush"
+            ),
             Contender(
                 f"Ansible{suffix}", f"`raw`, {AT_ONCE} forks, {note}",
                 _ansible(tools), _ansible_env(kex), "ansible",
             ),
         )
     ]  # fmt: skip
-    peer = tools.python
+    own, peer = sys.executable, tools.python
     return [
-        Contender(OURS, f"one `Fleet`, {AT_ONCE} threads", _program(sys.executable, "envsync_fleet")),
-        Contender(YARDSTICK, f"tuned, {AT_ONCE} threads", _program(sys.executable, "bare_paramiko")),
+        Contender(OURS, f"one `Fleet`, {AT_ONCE} threads", _program(own, "envsync_fleet")),
+        Contender(YARDSTICK, f"tuned, {AT_ONCE} threads", _program(own, "bare_paramiko")),
         Contender(
             "parallel-ssh", "libssh2, gevent; no host key check",
             _program(peer, "parallel_ssh"), needs="parallel-ssh",
@@ -129,7 +131,7 @@ def _ansible_env(kex: str) -> Callable[[Farm], Mapping[str, str]]:
 
 
 def _pyinfra(tools: Tools) -> Callable[[Farm], list[str]]:
-    def words(farm: Farm) -> list[str]:
+    def words(_: Farm) -> list[str]:
         line = [tools.program("pyinfra"), "-y", "--parallel", str(AT_ONCE)]
         inventory, deploy = (_PROGRAMS / f"pyinfra_{name}.py" for name in ("inventory", "deploy"))
         return [*line, str(inventory), str(deploy)]

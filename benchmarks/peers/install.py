@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 PACKAGES = {
@@ -50,18 +51,25 @@ def install() -> Tools:
         if not _version(python, package):
             words = [str(python), "-m", "pip", "install", "--quiet", package]
             subprocess.run(words, check=False, capture_output=True)
-        if version := _version(python, package):
-            versions[name] = version
+        if found := _version(python, package):
+            versions[name] = found
         else:
             absent[name] = f"{package} could not be installed from PyPI"
     if why := _pdsh():
         absent["pdsh"] = why
+    versions["paramiko"] = version("paramiko")
+    versions["OpenSSH"] = _openssh()
     return Tools(folder, absent, versions)
 
 
 def _version(python: Path, package: str) -> str:
     words = [str(python), "-c", f"from importlib.metadata import *; print(version({package!r}))"]
     return subprocess.run(words, check=False, capture_output=True, text=True).stdout.strip()
+
+
+def _openssh() -> str:
+    done = subprocess.run(["ssh", "-V"], check=False, capture_output=True, text=True)
+    return done.stderr.split(",")[0].removeprefix("OpenSSH_")
 
 
 def _pdsh() -> str:
