@@ -49,7 +49,11 @@ class KnownHosts:
         self._files = tuple(file.expanduser() for file in files)
         self._accept_new = accept_new
         self._lock = threading.Lock()
-        self._known = [key for file in self._files for key in _read(file)]
+        self._plain: dict[str, list[KnownKey]] = {}
+        self._hashed: list[tuple[str, KnownKey]] = []
+        for file in self._files:
+            for key in _read(file):
+                self._add(key)
 
     def key_types(self, name: str) -> list[str]:
         """The types of the keys known for a host: what to ask its server for first."""
@@ -79,8 +83,19 @@ class KnownHosts:
                 raise _unknown(name, offered, self._files[0])
             self._remember(name, offered)
 
+    def _add(self, key: KnownKey) -> None:
+        # By name, or a thousand hosts would look through a thousand lines each.
+        for name in dict.fromkeys(key.entry.hostnames):
+            if name.startswith("|1|"):
+                self._hashed.append((name, key))
+            else:
+                self._plain.setdefault(name, []).append(key)
+
     def _lookup(self, name: str) -> list[KnownKey]:
-        return [key for key in self._known if _matches(key.entry, name)]
+        hashed = [
+            key for mark, key in self._hashed if paramiko.HostKeys.hash_host(name, mark) == mark
+        ]
+        return [*self._plain.get(name, ()), *hashed]
 
     def _remember(self, name: str, key: paramiko.PKey) -> None:
         file = self._files[0]
@@ -90,7 +105,7 @@ class KnownHosts:
         line = entry.to_line() or ""
         with file.open("a") as stream:
             stream.write(("" if text.endswith("\n") or not text else "\n") + line)
-        self._known.append(KnownKey(entry, file, text.count("\n") + 1, revoked=False))
+        self._add(KnownKey(entry, file, text.count("\n") + 1, revoked=False))
 
 
 def _read(file: Path) -> list[KnownKey]:
@@ -111,15 +126,6 @@ def _read(file: Path) -> list[KnownKey]:
         if entry is not None and entry.key is not None:
             known.append(KnownKey(entry, file, number, revoked))
     return known
-
-
-def _matches(entry: HostKeyEntry, wanted: str) -> bool:
-    for name in entry.hostnames:
-        if name == wanted:
-            return True
-        if name.startswith("|1|") and paramiko.HostKeys.hash_host(wanted, name) == name:
-            return True
-    return False
 
 
 def _unknown(name: str, offered: paramiko.PKey, file: Path) -> ConnectError:

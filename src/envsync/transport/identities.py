@@ -61,10 +61,12 @@ class Identities:
         self._worked = key.asbytes()
 
     def _load(self, file: Path, *, named: bool) -> paramiko.PKey | None:
-        path = file.expanduser()
-        if path not in self._loaded:
-            self._loaded[path] = self._read(path, named=named) if path.exists() else None
-        return self._loaded[path]
+        if file not in self._loaded:
+            path = file.expanduser()
+            if path not in self._loaded:
+                self._loaded[path] = self._read(path, named=named) if path.exists() else None
+            self._loaded[file] = self._loaded[path]  # asked for once a host: no path is made anew
+        return self._loaded[file]
 
     def _read(self, file: Path, *, named: bool) -> paramiko.PKey | None:
         try:

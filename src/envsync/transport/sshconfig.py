@@ -7,6 +7,7 @@ construction; where it is not installed, paramiko's parser reads the user's file
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import shutil
 import subprocess
@@ -52,13 +53,15 @@ def settings(host: Host, file: Path | None) -> Settings:
 
     Raises ConnectError for what would have to be followed and is not: a proxy.
     """
-    if not shutil.which("ssh"):
-        found = _read(host, file)
-    elif file is None and not USER_FILE.expanduser().exists() and (common := _common()):
-        found = common
-    else:
-        found = _ask_openssh(host, file)
+    if file is None and not USER_FILE.expanduser().exists() and (common := _common()):
+        return dataclasses.replace(
+            common, address=host.name, port=host.port or common.port, user=host.user or common.user
+        )
+    found = _ask_openssh(host, file) if shutil.which("ssh") else _read(host, file)
+    return _settings(host, found)
 
+
+def _settings(host: Host, found: Mapping[str, Sequence[str]]) -> Settings:
     def one(key: str) -> str:
         return next(iter(found.get(key, ())), "")
 
@@ -86,7 +89,7 @@ def settings(host: Host, file: Path | None) -> Settings:
     )
 
 
-def _common() -> Mapping[str, Sequence[str]] | None:
+def _common() -> Settings | None:
     """The system's settings, if they are the same for every host; asked for once.
 
     A start of ssh for each of a thousand hosts would cost more than the connection.
@@ -96,13 +99,15 @@ def _common() -> Mapping[str, Sequence[str]] | None:
 
 
 @functools.cache
-def _ask_once() -> Mapping[str, Sequence[str]] | None:
+def _ask_once() -> Settings | None:
+    if not shutil.which("ssh"):
+        return None
     for file in (SYSTEM_FILE, *sorted(SYSTEM_FILE.parent.glob("ssh_config.d/*.conf"))):
         with contextlib.suppress(OSError):
             if any(map(_is_particular, file.read_text(errors="replace").splitlines())):
                 return None
-    found = _ask_openssh(Host("any.invalid"), None)
-    return {key: values for key, values in found.items() if key != "hostname"}
+    anyone = Host("any.invalid")
+    return _settings(anyone, _ask_openssh(anyone, None))
 
 
 def _is_particular(line: str) -> bool:
