@@ -35,8 +35,10 @@ def main() -> int:
         for count in sizes:
             for name, result in _compare(everyone, whole.first(count), tools, options.rounds):
                 results[name][count] = result
+            done = [size for size in sizes if size <= count]
+            print(f"\n{table(everyone, results, done)}\n", flush=True)
     text = table(everyone, results, sizes) + "\n\n" + _circumstances(tools, options.rounds, busy)
-    print(text)
+    print(text.rpartition("\n\n")[2])
     if options.markdown:
         options.markdown.write_text(text + "\n")
     faults = verdict(results, sizes)
