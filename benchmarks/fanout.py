@@ -65,8 +65,8 @@ def _options() -> argparse.Namespace:
     sizes = "numbers of nodes, with commas between"
     parser.add_argument("--nodes", type=_numbers, default=[16, 64, 256], help=sizes)
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="runs of which to take medians")
-    names = "contenders, with semicolons between; more than once if you like"
-    parser.add_argument("--only", type=_names, default=[], action="extend", help=names)
+    names = "contenders by their names in the table, with commas between"
+    parser.add_argument("--only", type=_names, default=[], metavar="NAME,...", help=names)
     file = "put the table there as well"
     parser.add_argument("--markdown", type=Path, metavar="FILE", help=file)
     return parser.parse_args()
@@ -77,7 +77,7 @@ def _numbers(text: str) -> list[int]:
 
 
 def _names(text: str) -> list[str]:
-    return [word.strip() for word in text.split(";")]
+    return [word.strip() for word in text.split(",")]
 
 
 def _compare(

@@ -41,7 +41,7 @@ def contenders(tools: Tools) -> list[Contender]:
     """All of them, ours first; the same work for each."""
     ssh_based = [
         each
-        for kex, suffix, note in (("", "", "default key exchange"), (CURVE, ", curve25519", CURVE))
+        for kex, suffix, note in (("", "", "default key exchange"), (CURVE, " curve25519", CURVE))
         for each in (
             Contender(f"OpenSSH{suffix}", f"`xargs -P {AT_ONCE}` ssh, {note}", _xargs(kex)),
             Contender(
@@ -68,7 +68,7 @@ def contenders(tools: Tools) -> list[Contender]:
             "asyncssh", "as documented", _program(peer, "asyncssh_plain"), needs="asyncssh"
         ),
         Contender(
-            "asyncssh, tuned", f"{CURVE}, files read once",
+            "asyncssh tuned", f"{CURVE}, files read once",
             _program(peer, "asyncssh_tuned"), needs="asyncssh",
         ),
         Contender(
