@@ -26,7 +26,11 @@ def main() -> int:
     options = _options()
     sizes = sorted(options.nodes)
     tools = install()
-    everyone = [each for each in contenders(tools) if not options.only or each.name in options.only]
+    everyone = contenders(tools)
+    if unknown := set(options.only) - {each.name for each in everyone}:
+        known = ", ".join(each.name for each in everyone)
+        raise SystemExit(f"no contender {', '.join(sorted(unknown))}; there are: {known}")
+    everyone = [each for each in everyone if each.name in (options.only or [each.name])]
     for name, why in tools.absent.items():
         print(f"{name}: {why}", flush=True)
     results: dict[str, dict[int, Result | str]] = {each.name: {} for each in everyone}
