@@ -33,6 +33,7 @@ bench: $(VENV)/.test  ## What is promised of speed, as ratios against peers of t
 	$(BIN)/python benchmarks/lock_install.py
 	$(BIN)/python benchmarks/rollback.py
 	$(BIN)/python benchmarks/lint.py
+	$(BIN)/python benchmarks/fanout.py
 
 check: $(VENV)/.test  ## Lint, types, layers, shell scripts
 	$(BIN)/ruff check

@@ -1,0 +1,29 @@
+"""envsync's own transport, as its commands use it: a Fleet, one connection and one exec a node."""
+
+import json
+import sys
+from pathlib import Path
+
+from envsync.events import Event, Failed, Phase
+from envsync.limits import Limits
+from envsync.model import Host
+from envsync.ports import Command
+from envsync.runner import Fleet
+from envsync.transport.connect import SshOptions, SshTransport
+
+job = json.loads(Path(sys.argv[1]).read_text())
+hosts = [Host(address, port=job["port"], user=job["user"]) for address in job["addresses"]]
+options = SshOptions((Path(job["key"]),), (Path(job["known_hosts"]),))
+work = Command(job["script"], stdin=Path(job["upload"]).read_bytes())
+
+
+def tell(event: Event) -> None:
+    """What failed, and why."""
+    if isinstance(event, Failed):
+        print(event, file=sys.stderr)
+
+
+with Fleet(SshTransport(options), tell, Limits(job["at_once"])) as fleet:
+    done = fleet.each(hosts, lambda node: node.must(Phase.OBSERVE, work))
+print("".join(each.text for each in done.values()))
+sys.exit(len(done) != len(hosts))
