@@ -17,7 +17,7 @@ from packaging.utils import (
 from envsync.errors import InputError, Wrong
 from envsync.requirement import Requirement, is_path, is_remote
 
-PIP_SWITCHES = frozenset({"--no-index", "--pre", "--prefer-binary"})
+PIP_SWITCHES = frozenset({"--no-index", "--pre", "--prefer-binary", "--require-hashes"})
 PIP_OPTIONS = PIP_SWITCHES | {
     "-i", "--index-url", "--extra-index-url", "-f", "--find-links", "--trusted-host",
     "--no-binary", "--only-binary",
@@ -25,13 +25,19 @@ PIP_OPTIONS = PIP_SWITCHES | {
 """What a requirements file may set (pip docs, "Requirements File Format") and we pass on."""
 
 
+_LISTS = frozenset({"-r", "--requirement", "-c", "--constraint"})
+_FILES = _LISTS | {"-e", "--editable"}
+
+
 def read_entry(entry: str, line: int, wrong: Wrong) -> Requirement:
     """One entry of a pip section: a requirement or a line of options. Raises InputError."""
     text = re.sub(r"(^|\s)#.*$", "", entry).strip()
+    if not text:
+        return Requirement("", "", line)
     if text.startswith("-"):
         return _option(text, line, wrong)
-    bare, *options = re.split(r"\s+(?=--)", text)
-    if odd := [each for each in options if not each.startswith("--hash=")]:
+    bare, *options = re.split(r"(?<!\s)\s+(?=--)", text)
+    if odd := [each for each in options if not re.match(r"--hash[=\s]", each)]:
         raise wrong(f"{odd[0]} may not follow a requirement", "--hash=... may")
     if _is_local(bare):
         raise _elsewhere(text, wrong)
@@ -56,7 +62,10 @@ def _option(text: str, line: int, wrong: Wrong) -> Requirement:
         option, equals, value = word.partition("=")
         if re.match(r"-[a-z].", word):  # -ihttps://...
             option, equals, value = word[:2], "=", word[2:]
-        if option in {"-r", "-c", "-e", "--requirement", "--constraint", "--editable"}:
+        if option in _FILES:
+            value = value if equals else next(words, "")
+            if option in _LISTS and is_remote(value):
+                continue  # the nodes fetch it themselves
             raise _elsewhere(text, wrong)
         if option not in PIP_OPTIONS:
             raise wrong(
@@ -88,7 +97,9 @@ def _elsewhere(text: str, wrong: Wrong) -> InputError:
 
 def _is_local(text: str) -> bool:
     """Whether pip would look for a file: no node can be trusted to have it."""
-    target, *named = reversed(re.split(r"\s*@\s*", text.partition(";")[0].strip(), maxsplit=1))
+    target, *named = reversed(
+        re.split(r"(?<!\s)\s*@\s*", text.partition(";")[0].strip(), maxsplit=1)
+    )
     if is_remote(text) or is_remote(target):
         return False
     return bool(

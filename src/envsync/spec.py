@@ -10,23 +10,19 @@ from pathlib import Path
 
 import yaml
 
+from envsync.condaspec import read_dependency
 from envsync.errors import InputError
 from envsync.model import Notice
 from envsync.pipsection import read_entry
 from envsync.redact import redact
-from envsync.requirement import Requirement, is_package_url, is_path, is_remote
-from envsync.yamlfile import compose, decode, is_null, line_of, text_of
+from envsync.requirement import Requirement
+from envsync.variables import read_variables
+from envsync.yamlfile import compose, decode, is_null, line_of, pairs, text_of
 
 KEYS = ("name", "channels", "dependencies", "variables", "prefix", "platforms", "category")
 """Top-level keys that conda or conda-lock know."""
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
-_EXPORTED = re.compile(
-    r"(?P<name>[A-Za-z0-9_][A-Za-z0-9_.-]*)"
-    r"(?:=(?P<version>[0-9][0-9a-z]*(?:\.[0-9a-z]+)*)(?:=(?P<build>[A-Za-z0-9_]+))?)?"
-)
-"""What `conda env export` writes. It needs no MatchSpec, whose import takes 0.15 s."""
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True)
@@ -119,7 +115,9 @@ class _Reader:
             channels=tuple(map(self._channel, channels)),
             conda=conda,
             pip=pip,
-            variables=tuple(self._variables(keys.get("variables")).items()),
+            variables=tuple(
+                read_variables(keys.get("variables"), self._text, self._wrong, self._twice).items()
+            ),
             raw=raw,
             source=self._source,
             notices=tuple(self._notices),
@@ -139,7 +137,7 @@ class _Reader:
 
     def _keys(self, root: yaml.MappingNode) -> Mapping[str, yaml.Node]:
         found: dict[str, yaml.Node] = {}
-        for key, value in root.value:
+        for key, value in pairs(root):
             word = self._text(key, "a key")
             if word in found:
                 self._twice(word, key)
@@ -163,6 +161,8 @@ class _Reader:
 
     def _list(self, keys: Mapping[str, yaml.Node], key: str) -> list[yaml.Node]:
         node = keys.get(key)
+        if key == "channels" and node is not None and is_null(node):
+            raise self._wrong("`channels:` is empty", node, "conda stops at it: leave it out")
         if node is None or is_null(node):
             return []
         if not isinstance(node, yaml.SequenceNode):
@@ -188,6 +188,13 @@ class _Reader:
         entries = self._list({"dependencies": node} if node else {}, "dependencies")
         conda: list[Requirement] = []
         pip: list[Requirement] = []
+        sections = [entry for entry in entries if isinstance(entry, yaml.MappingNode)]
+        if len(sections) > 1:
+            raise self._wrong(
+                "it has a second pip section, and conda reads the last one only",
+                sections[1],
+                f"put its lines into the one of line {line_of(sections[0])}",
+            )
         for entry in entries:
             if isinstance(entry, yaml.MappingNode):
                 pip += self._pip_section(entry)
@@ -200,44 +207,10 @@ class _Reader:
         return tuple(conda), tuple(pip)
 
     def _conda_requirement(self, node: yaml.Node) -> Requirement:
-        text = self._text(node, "a dependency")
-        archive = re.search(r"\.(conda|tar\.bz2)$", text)
-        if is_path(text) or (archive and not is_remote(text)):
-            raise self._wrong(
-                f"{text} is a file of this machine, which the nodes do not have",
-                node,
-                "put the package into a channel, and name it here",
-            )
-        plain = _EXPORTED.fullmatch(text)
-        if plain is None:
-            return self._match_spec(text, node)
-        name, version, build = plain["name"].lower(), plain["version"], plain["build"] or ""
-        # One sign leaves the end of the version open, unless a build follows.
-        asked = f"=={version}" if build else f"{version}.*" if version else ""
-        return Requirement(text, name, line_of(node), bool(version), asked, build)
+        def wrong(message: str, hint: str = "") -> InputError:
+            return self._wrong(message, node, hint)
 
-    def _match_spec(self, text: str, node: yaml.Node) -> Requirement:
-        from rattler import MatchSpec  # noqa: PLC0415 (0.15 s to import)
-        from rattler.exceptions import InvalidMatchSpecError  # noqa: PLC0415
-
-        try:
-            spec = MatchSpec(text)
-        except InvalidMatchSpecError as error:
-            raise self._no_match_spec(text, str(error).splitlines()[0], node) from error
-        name = spec.name.normalized
-        if name.startswith(("-", ".")):
-            raise self._no_match_spec(text, f"a name does not begin with {name[0]}", node)
-        pinned = spec.version not in {None, "*"} or bool(spec.build or is_package_url(text))
-        channel = spec.channel.name or "" if spec.channel else ""
-        asked, build, subdir = (str(each or "") for each in (spec.version, spec.build, spec.subdir))
-        return Requirement(text, name, line_of(node), pinned, asked, build, channel, subdir)
-
-    def _no_match_spec(self, text: str, reason: str, node: yaml.Node) -> InputError:
-        return self._wrong(
-            f"{text!r} is not a package that conda understands ({reason})",
-            node,
-            "expected for example numpy=1.26, numpy>=1.26,<2 or conda-forge::numpy",
-        )
+        return read_dependency(self._text(node, "a dependency"), line_of(node), wrong)
 
     def _pip_section(self, node: yaml.MappingNode) -> Sequence[Requirement]:
         sections: dict[str, list[Requirement]] = {}
@@ -253,7 +226,8 @@ class _Reader:
             if word in sections:
                 self._twice(word, key)
             entries = self._list({"pip": value}, "pip")
-            sections[word] = [self._pip_entry(entry) for entry in entries]
+            read = [self._pip_entry(entry) for entry in entries]
+            sections[word] = [each for each in read if each.text]
         if not sections:
             raise self._wrong("a dependency is no text", node, "expected for example python=3.11")
         return sections["pip"]
@@ -263,37 +237,3 @@ class _Reader:
             return self._wrong(message, node, hint)
 
         return read_entry(self._text(node, "a pip requirement"), line_of(node), wrong)
-
-    def _variables(self, node: yaml.Node | None) -> Mapping[str, str]:
-        if node is None or is_null(node):
-            return {}
-        if not isinstance(node, yaml.MappingNode):
-            raise self._wrong(
-                "`variables:` is no mapping", node, "expected lines of `  KEY: value`"
-            )
-        found: dict[str, str] = {}
-        for key, value in node.value:
-            name = self._text(key, "the name of a variable")
-            if not _VARIABLE.fullmatch(name):
-                raise self._wrong(
-                    f"{name!r} is not a name for a variable",
-                    key,
-                    "use letters, digits and `_`",
-                )
-            if name in found:
-                self._twice(name, key)
-            found[name] = self._value(value, name)
-        return found
-
-    def _value(self, node: yaml.Node, name: str) -> str:
-        """What a variable is set to: numbers are welcome. No message shows it; it may be secret."""
-        if not isinstance(node, yaml.ScalarNode) or is_null(node):
-            raise self._wrong(
-                f"the value of {name} is no text", node, "expected a word, in quotes if need be"
-            )
-        value = str(node.value)
-        if re.search(r"[\0\ud800-\udfff]", value):
-            raise self._wrong(
-                f"the value of {name} holds a character that no variable can hold", node, "drop it"
-            )
-        return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Sequence
 
 import yaml
 
@@ -32,6 +33,13 @@ def compose(text: str, source: str, *, templates: bool = False) -> yaml.Node | N
     """
     if not templates:
         _refuse_templates(text, source)
+    if "\u0085" in text:
+        raise InputError(
+            "it holds the character U+0085, a line end that no editor shows",
+            file=source,
+            line=text[: text.index("\u0085")].count("\n") + 1,
+            hint="remove it",
+        )
     try:
         documents = list(yaml.compose_all(text, Loader=yaml.SafeLoader))
     except yaml.reader.ReaderError as error:
@@ -52,6 +60,15 @@ def compose(text: str, source: str, *, templates: bool = False) -> yaml.Node | N
         ) from error
     except RecursionError as error:
         raise InputError("it is nested too deeply", file=source) from error
+    _refuse_odd_tags(documents, source)
+    ends = [number for number, line in enumerate(text.splitlines(), 1) if line.rstrip() == "..."]
+    if len(ends) > 1:
+        raise InputError(
+            "it has two ends of a document (`...`)",
+            file=source,
+            line=ends[1],
+            hint="remove the second one",
+        )
     if len(documents) > 1:
         raise InputError(
             "it holds several YAML documents",
@@ -72,6 +89,55 @@ def _refuse_templates(text: str, source: str) -> None:
                 line=number,
                 hint="write the value itself",
             )
+
+
+_TAGS = frozenset(
+    f"tag:yaml.org,2002:{kind}"
+    for kind in ("str", "int", "float", "bool", "null", "timestamp", "map", "seq", "merge", "set",
+                 "omap", "pairs", "binary", "value")
+)  # fmt: skip
+"""What YAML itself defines. conda stops at others, wherever they stand."""
+
+
+def _refuse_odd_tags(documents: Sequence[yaml.Node | None], source: str) -> None:
+    todo: list[yaml.Node] = [node for node in documents if node is not None]
+    seen: set[int] = set()
+    while todo:
+        node = todo.pop()
+        if id(node) in seen:  # an anchor, perhaps within itself
+            continue
+        seen.add(id(node))
+        if node.tag not in _TAGS:
+            raise InputError(
+                f"the tag {node.tag!r} stands for no plain value",
+                file=source,
+                line=line_of(node),
+                hint="remove it",
+            )
+        if isinstance(node, yaml.MappingNode):
+            todo += [each for pair in node.value for each in pair]
+        elif isinstance(node, yaml.SequenceNode):
+            todo += node.value
+
+
+def pairs(node: yaml.MappingNode) -> Sequence[tuple[yaml.Node, yaml.Node]]:
+    """Keys and values, with those that `<<:` merges where the mapping has no such key."""
+    own = [pair for pair in node.value if not _is_merge(pair[0])]
+    names = {key.value for key, _ in own if isinstance(key, yaml.ScalarNode)}
+    merged: list[tuple[yaml.Node, yaml.Node]] = []
+    for value in (value for key, value in node.value if _is_merge(key)):
+        for source in value.value if isinstance(value, yaml.SequenceNode) else [value]:
+            if not isinstance(source, yaml.MappingNode) or source is node:
+                return list(node.value)  # the merge itself is wrong
+            for pair in pairs(source):
+                if isinstance(pair[0], yaml.ScalarNode) and pair[0].value not in names:
+                    names.add(pair[0].value)
+                    merged.append(pair)
+    return [*merged, *own]
+
+
+def _is_merge(key: yaml.Node) -> bool:
+    return key.tag.endswith(":merge")
 
 
 def line_of(node: yaml.Node) -> int:

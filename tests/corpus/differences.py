@@ -6,9 +6,11 @@ _SENT = "README, not yet: the file that it names is not sent to the nodes"
 _BUILD = "pip takes it from a build, and a lock has no place for how a package was built"
 _NO_PACKAGE = "conda looks for a package that no channel can have"
 _MAPPING = "conda takes the keys of the mapping, and drops what stands behind them"
-_QUOTES = "conda passes Python's value on, envsync the text: refuse it, and ask for quotes"
+_QUOTES = "conda passes Python's value on, which is not what stands in the file"
+_SHELL = "a shell would run what follows when the environment is activated"
 
 REFUSED = {
+    "blank-indent-uneven.yml": "one package would swallow the next",
     "channel-home-path.yml": "a home is not the same folder on every node",
     "channel-relative-path.yml": "on a node it would begin at another folder",
     "channels-mapping.yml": _MAPPING,
@@ -31,6 +33,7 @@ REFUSED = {
     "package-minus.yml": _NO_PACKAGE,
     "package-non-ascii.yml": _NO_PACKAGE,
     "package-with-extras.yml": "conda drops what stands in the brackets",
+    "parentheses-optional.yml": "conda drops the version",
     "pip-block-scalar.yml": "one entry, two requirements: no line to name for the second",
     "pip-config-settings.yml": _BUILD,
     "pip-file-url.yml": "no node can be trusted to have the file",
@@ -41,14 +44,25 @@ REFUSED = {
     "pip-option-use-feature.yml": "pip's experiments differ from one version to the next",
     "pip-section-mapping.yml": _MAPPING,
     "pip-section-text.yml": "conda takes each letter for a requirement",
+    "pip-section-twice-one-empty.yml": "conda reads the last section only",
+    "pip-section-twice.yml": "conda reads the last section only",
     "pip-vcs-editable.yml": "a node has no folder to edit it in",
     "prefix-without-name.yml": "conda ignores the prefix, and changes the active environment",
     "shell-text-as-package.yml": _NO_PACKAGE,
     "tag-set.yml": "a set has no order",
     "upper-case-key.yml": "conda ignores the key, and makes an empty environment",
+    "variables-boolean.yml": _QUOTES,
+    "variables-dollar.yml": _SHELL,
+    "variables-float-exponent.yml": _QUOTES,
+    "variables-float.yml": _QUOTES,
+    "variables-hexadecimal.yml": _QUOTES,
+    "variables-leading-zero.yml": _QUOTES,
+    "variables-line-end.yml": _SHELL,
     "variables-list-value.yml": "conda sets it to the list as Python prints it",
+    "variables-lower-case.yml": "conda sets it in upper case",
     "variables-mapping-value.yml": "conda sets it to the mapping as Python prints it",
     "variables-null-value.yml": "conda takes the variable away, which no lock can say",
+    "variables-shell-text.yml": _SHELL,
     "version-empty.yml": "conda takes a version that was forgotten for any",
     "version-regex-without-brackets.yml": "py-rattler, which checks the result, has no such form",
     "version-regex.yml": "conda drops what stands in the brackets, and asks for `^1\\.2.*$`",
@@ -76,36 +90,12 @@ OTHERWISE = {
 """Both read it, and these parts are not the same."""
 
 NOT_YET = {
-    "blank-indent-uneven.yml": "one package swallows the next: refuse ` - ` in a dependency",
-    "channels-null.yml": "conda stops at it: refuse it, or the canary will",
-    "document-end-twice.yml": "conda takes it for two documents: refuse it",
-    "merge-key-variables.yml": "conda merges",
-    "merge-key.yml": "conda merges",
-    "next-line-character.yml": "conda stops at it: refuse U+0085, which hides a line",
-    "parentheses-optional.yml": "conda drops the version: refuse it, and show the right form",
     "pip-constraint.yml": _SENT,
     "pip-editable-here.yml": _SENT,
-    "pip-entry-empty.yml": "pip ignores an empty line",
-    "pip-entry-only-comment.yml": "pip ignores a line that is all comment",
     "pip-find-links-relative.yml": _SENT,
-    "pip-hash-blank.yml": "pip takes `--hash sha256:...` as well",
     "pip-local-wheel.yml": _SENT,
-    "pip-require-hashes.yml": "pip takes it, and the lock has hashes anyway",
     "pip-requirements-file-joined.yml": _SENT,
     "pip-requirements-file-url-scheme.yml": _SENT,
     "pip-requirements-file.yml": _SENT,
-    "pip-requirements-https.yml": "the nodes can fetch it; it is called a file of this machine",
-    "pip-section-twice-one-empty.yml": "conda reads the last section only: refuse two",
-    "pip-section-twice.yml": "conda reads the last section only: refuse two",
-    "tag-python-object.yml": "conda stops at the tag wherever it stands: refuse it",
-    "variables-boolean.yml": _QUOTES,
-    "variables-date.yml": "conda dies of a date after it has installed all: ask for quotes",
-    "variables-float-exponent.yml": _QUOTES,
-    "variables-float.yml": _QUOTES,
-    "variables-hexadecimal.yml": _QUOTES,
-    "variables-leading-zero.yml": _QUOTES,
-    "variables-lower-case.yml": "conda sets it in upper case: refuse it, and show that name",
-    "variables-shell-text.yml": "`conda activate` runs what follows a quote: refuse `'` in a value",
-    "variables-single-quote.yml": "`conda activate` fails at a single quote: refuse it",
 }
 """What is still to be done, and what would be right."""

@@ -22,7 +22,7 @@ dependencies:
     - --extra-index-url https://u:p@pypi.test/simple
     - einops==0.8.0
     - flash @ git+https://tok@g.test/flash@main
-variables: {KEY: 'a "b"'}
+variables: {KEY: 'a b; c'}
 """,
     "environment.yml",
 )
@@ -62,7 +62,7 @@ def test_lock_beside_the_prefix_has_none() -> None:
 
 
 def test_variables_are_kept_as_conda_keeps_them() -> None:
-    assert json.loads(text("state")) == {"env_vars": {"KEY": 'a "b"'}}
+    assert json.loads(text("state")) == {"env_vars": {"KEY": "a b; c"}}
 
 
 def test_id_is_that_of_what_is_installed_and_not_of_the_file() -> None:

@@ -129,10 +129,10 @@ def test_given_name_replaces_the_files_own() -> None:
         ('name: "\\U00110000"\n', 0, "stands for no character"),
         ('name: x\ndependencies: ["\\ud800"]\n', 2, "cannot be shown"),
         ('name: x\n"\\e[31mred": 1\ndependencies: [python]\n', 2, "cannot be shown"),
-        ("a: &a {name: x}\n<<: *a\ndependencies: [python]\n", 2, "merges"),
+        ("a: &a [x]\n<<: *a\ndependencies: [python]\n", 2, "merges"),
         ("name: 3.10\ndependencies: [python]\n", 1, "kind float"),
         ("name: true\ndependencies: [python]\n", 1, "kind bool"),
-        ("name: !!python/name:os.system x\ndependencies: [python]\n", 1, "kind"),
+        ("name: !!python/name:os.system x\ndependencies: [python]\n", 1, "tag"),
         ("name: x\nchannels: [3]\ndependencies: [python]\n", 2, "kind int"),
         ("name: x\nchannels: [./mine]\ndependencies: [python]\n", 2, "no channel"),
         ("name: x\nchannels: [-x]\ndependencies: [python]\n", 2, "no channel"),
@@ -249,7 +249,7 @@ def test_file_name_with_a_zero_byte_is_a_sentence() -> None:
 
 
 def test_secret_of_a_url_is_in_no_message() -> None:
-    error = refused(with_pip("-r https://user:hunter2@host.test/requirements.txt"))
+    error = refused(with_pip("-e https://user:hunter2@host.test/package.zip"))
     assert "hunter2" not in str(error) + error.hint
 
 
