@@ -31,15 +31,19 @@ class Wire(socket.socket):
     """
 
     _held = b""
+    _quick: int = getattr(socket, "TCP_QUICKACK", 0)
 
     def recv(self, size: int, flags: int = 0) -> bytes:
         """At most `size` bytes, from what one read of the system has brought."""
-        if not self._held:
-            self._held = super().recv(_CHUNK, flags)
-            with contextlib.suppress(AttributeError, OSError):
-                # Linux goes back to delaying by itself; so it is said after each read.
-                self.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
-        data, self._held = self._held[:size], self._held[size:]
+        held = self._held or self._read(flags)
+        self._held = held[size:]
+        return held[:size]
+
+    def _read(self, flags: int) -> bytes:
+        data = super().recv(_CHUNK, flags)
+        if self._quick:
+            # Linux goes back to delaying by itself; so it is said after each read.
+            self.setsockopt(socket.IPPROTO_TCP, self._quick, 1)
         return data
 
     def close(self) -> None:
@@ -56,6 +60,7 @@ class Program(Wire):
     errors: IO[bytes]
     """What the program writes to standard error."""
     words = ""
+    _quick = 0
     closing: threading.Lock
 
     def close(self) -> None:

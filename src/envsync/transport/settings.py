@@ -7,7 +7,7 @@ import os
 import re
 import socket
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from envsync.errors import ConnectError
@@ -160,7 +160,7 @@ def with_command(way: Settings, command: str) -> Settings:
         return values[found[1]]
 
     filled = re.sub(r"%(.)", value, command)
-    return Settings(**{**vars(way), "command": filled})
+    return replace(way, command=filled)
 
 
 def _seconds(text: str) -> float | None:

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import paramiko
@@ -39,14 +40,22 @@ class SshConfig:
         self._asks_openssh = shutil.which("ssh") is not None
         self._patterns: Patterns | None = None
         self._default: Answer | None = None
-        self._answers: dict[object, tuple[str, Answer]] = {}
-        """With each answer the name that was asked for."""
+        self._known: dict[object, tuple[Host, Settings]] = {}
         self._lock = threading.Lock()
         self._asking: dict[object, threading.Lock] = {}
 
     def settings(self, host: Host) -> Settings:
         """The effective settings for `host`. Raises ConnectError where ssh has none."""
-        return interpret(host, self._answer(host), self._defaults())
+        asked, usual = self._usual(host)
+        # Without a HostName ssh gives the name back, in small letters.
+        is_name = usual.address.lower() == asked.target.lower()
+        return replace(
+            usual,
+            name=host.target,
+            address=host.target if is_name else usual.address,
+            port=host.port or usual.port,
+            user=host.user or usual.user,
+        )
 
     def route(self, way: Settings, depth: int = 0) -> tuple[Settings, ...]:
         """The jump hosts that lead to `way`, the first one first (ssh_config(5): ProxyJump)."""
@@ -74,23 +83,22 @@ class SshConfig:
                 return [f"{file} has Include, which is not followed where no ssh is installed"]
         return ()
 
-    def _answer(self, host: Host) -> Answer:
-        """What ssh says; one question does for all hosts that its files do not tell apart."""
-        if not self._asks_openssh:
-            return self._read(host)
+    def _usual(self, host: Host) -> tuple[Host, Settings]:
+        """Settings for `host` or for one that ssh's files do not tell apart from it, and which.
+
+        One question does for all of those.
+        """
         with self._lock:
             self._patterns = self._patterns or Patterns.of(self._sources())
-            alike = self._patterns.signature(host.target)
+            alike = self._patterns.signature(host.target) if self._asks_openssh else None
             key = (host.target, host.user, host.port) if alike is None else alike
             asking = self._asking.setdefault(key, threading.Lock())
         with asking:
-            if key not in self._answers:
+            if key not in self._known:
                 asked = host if alike is None else Host(host.target)
-                self._answers[key] = host.target, _ask(asked, self._file)
-        name, answer = self._answers[key]
-        if answer.get("hostname") == [name.lower()]:
-            return {**answer, "hostname": [host.target]}
-        return answer
+                said = _ask(asked, self._file) if self._asks_openssh else self._read(asked)
+                self._known[key] = asked, interpret(asked, said, self._defaults())
+            return self._known[key]
 
     def _sources(self) -> Sequence[Path]:
         if self._file is not None:
