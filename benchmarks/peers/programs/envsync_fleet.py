@@ -24,6 +24,6 @@ def tell(event: Event) -> None:
 
 
 with Fleet(SshTransport(options), tell, Limits(job["at_once"])) as fleet:
-    done = fleet.each(hosts, lambda node: node.must(Phase.OBSERVE, work))
+    done = fleet.each(hosts, lambda node: node.must(Phase.OBSERVE, work), last=True)
 print("".join(each.text for each in done.values()))
 sys.exit(len(done) != len(hosts))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from envsync.probes.answers import Answers
@@ -38,7 +38,7 @@ _OPEN = "import os\nos.dup2(1, 3)\nos.dup2(2, 1)\n"
 @cache
 def load(name: str) -> str:
     """The text of a program for a node."""
-    return files(__package__).joinpath("node", f"{name}.py").read_text(encoding="utf-8")
+    return (Path(__file__).with_name("node") / f"{name}.py").read_text(encoding="utf-8")
 
 
 @cache

@@ -15,6 +15,12 @@ FASTEST_CIPHERS = ("aes128-gcm@openssh.com",)
 """The cheapest on today's processors; everything else stays behind as a fallback."""
 
 
+_PATIENCE = 5.0
+"""Seconds between two looks of a connection's thread at whether there is more to do than to wait
+for bytes. paramiko's 0.1 keep a processor busy with some hundred idle connections; their end is
+heard of at once anyway."""
+
+
 class DroppedError(Exception):
     """The server hung up before the login: it is busy, not unwilling."""
 
@@ -38,6 +44,7 @@ def shake_hands(
     try:
         transport.start_client(timeout=timeout + 1)  # after the banner's own timeout
         transport.get_remote_server_key()  # start_client returns silently when time is up
+        transport.sock.settimeout(_PATIENCE)
     except (EOFError, ConnectionError) as error:
         raise _ended(transport, way) or DroppedError(str(error) or "connection closed") from error
     except (paramiko.SSHException, OSError) as error:
