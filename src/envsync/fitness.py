@@ -7,14 +7,11 @@ sentences. Which of them matter how much, and why, stands in `envsync.rules`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from envsync.cuda import DRIVER_FLOORS
 from envsync.model import Facts
 from envsync.wide import Part, Torch, Wide
-
-DRIVER_FLOORS: Mapping[int, str] = {11: "450.80.02", 12: "525.60.13", 13: "580.65.06"}
-"""The oldest driver that runs every CUDA of a major version (CUDA Toolkit Release Notes, "CUDA
-minor version compatibility"); a newer driver runs older CUDA as well."""
 
 _ARCH = re.compile(r"(sm|compute)_(\d+)(\d)([a-z]?)")
 _GIB = 2**30

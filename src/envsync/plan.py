@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from envsync.cuda import DRIVER_FLOORS, major_of
 from envsync.flavours import Conda
 from envsync.generations import PLAIN, Slot, contents, repair
 from envsync.model import Host
@@ -144,12 +145,30 @@ def _decide(
             f"only {seen.free_bytes / 2**20:.1f} MiB are free where {seen.envs_dir} lies",
             "make room there",
         )
+    elif too_old := _driver(host, seen, recipe):
+        return too_old
     else:
         action, chosen = Action.BUILD, recipe.generation
         if chosen in seen.changed:
             chosen = repair(chosen, seen.changed)
     slot = Slot(seen.envs_dir, name, chosen)
     return Step(host, action, slot, conda, seen.subdir, expected, recipe)
+
+
+def _driver(host: Host, seen: Observation, recipe: Recipe) -> Refusal | None:
+    """A driver that cannot run what the lock would install; a node without one runs on its CPU."""
+    wanted = major_of(recipe.locked.packages) if recipe.locked else 0
+    most = dict(seen.virtual_packages).get("__cuda", "")
+    if not wanted or not most or int(most.partition(".")[0]) >= wanted:
+        return None
+    floor = DRIVER_FLOORS.get(wanted)
+    return Refusal(
+        host,
+        "driver-too-old",
+        f"the environment is for CUDA {wanted}, and its NVIDIA driver can do {most} at most",
+        f"update the driver to {floor or 'one for that CUDA'} or newer, or ask for an older CUDA"
+        f" (`cuda-version={most}`)",
+    )
 
 
 def notes(seen: Observation, name: str) -> tuple[str, ...]:

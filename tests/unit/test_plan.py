@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from envsync.flavours import Conda
-from envsync.model import Host
+from envsync.lock import LockedPackage, Section
+from envsync.model import Host, Platform
 from envsync.observation import Observation, Switch
 from envsync.plan import Action, Refusal, Step, make_plan, notes
 from envsync.recipe import Recipe
@@ -151,3 +152,34 @@ def test_link_that_was_changed_by_hand_is_told(link: str | None, said: str) -> N
     seen = replace(BARE, link=link, sealed=("abc", "old"), history=(Switch(1, "abc", "ops@login"),))
     assert said in "".join(notes(seen, "train"))
     assert bool(notes(seen, "train")) is bool(said)
+
+
+def for_cuda(*pip: str) -> Recipe:
+    section = Section(
+        Platform("linux-64"),
+        "",
+        (LockedPackage("https://c.test/noarch/cuda-version-12.4-h3060b56_3.conda", "a" * 32),),
+        pip,
+    )
+    return Recipe("abc", {}, section)
+
+
+@pytest.mark.parametrize(
+    ("most", "fits"), [("11.4", False), ("12.0", True), ("12.8", True), ("13.0", True), ("", True)]
+)
+def test_driver_is_looked_at_before_anything_is_installed(most: str, *, fits: bool) -> None:
+    seen = replace(BARE, virtual_packages=(("__cuda", most),) if most else ())
+    plan = make_plan("train", {HOST: for_cuda()}, {HOST: seen})
+    if fits:
+        assert plan.steps[0].action is Action.BUILD
+        return
+    (refusal,) = plan.refusals
+    assert refusal.cause == "driver-too-old"
+    assert "CUDA 12" in refusal.message
+    assert "11.4" in refusal.message
+    assert "525.60.13" in refusal.hint
+
+
+def test_driver_of_an_environment_that_is_current_is_verifys_business() -> None:
+    seen = replace(BARE, virtual_packages=(("__cuda", "11.4"),), link=OURS, sealed=("abc",))
+    assert make_plan("train", {HOST: for_cuda()}, {HOST: seen}).steps[0].action is Action.KEEP
