@@ -11,7 +11,7 @@ DRIVER_FLOORS: Mapping[int, str] = {11: "450.80.02", 12: "525.60.13", 13: "580.6
 """The oldest driver that runs every CUDA of a major version (CUDA Toolkit Release Notes, "CUDA
 minor version compatibility"); a newer driver runs older CUDA as well."""
 
-_SELECTORS = frozenset({"cudatoolkit", "cuda-version", "pytorch-cuda", "cuda-toolkit"})
+SELECTORS = frozenset({"cudatoolkit", "cuda-version", "pytorch-cuda", "cuda-toolkit"})
 """Conda packages whose version is the version of CUDA."""
 _TORCH = frozenset({"pytorch", "torch"})
 
@@ -23,7 +23,7 @@ def major_of(packages: Iterable[Package]) -> int:
 
 def _major(package: Package) -> int:
     found: re.Match[str] | None = None
-    if package.kind == "conda" and package.name in _SELECTORS:
+    if package.kind == "conda" and package.name in SELECTORS:
         found = re.match(r"(\d+)", package.version)
     elif package.kind == "conda" and package.name in _TORCH:
         found = re.search(r"cuda(1\d)", package.build)

@@ -6,14 +6,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from envsync.cuda import SELECTORS
 from envsync.requirement import Requirement, pep508
 from envsync.spec import EnvironmentSpec
 
 Minor = tuple[int, int]
 
 TORCH_NAMES = frozenset({"torch", "pytorch", "pytorch-gpu", "pytorch-cpu"})
-CUDA_SELECTORS = frozenset({"cudatoolkit", "pytorch-cuda", "cuda-version", "cuda-toolkit"})
-"""Conda packages whose version is the version of CUDA."""
 
 _CLAUSE = re.compile(r"(==?|>=|~=|>|<=|<|!=)?\s*v?(\d+)(?:\.(\d+))?([^,]*)")
 _OTHER_CUDA = re.compile(r"cuda|cuda-.+|cudnn|nccl|libcu(blas|dnn|fft|rand|solver|sparse).*")
@@ -76,7 +75,7 @@ class Wish:
 def cuda_wishes(spec: EnvironmentSpec) -> Iterator[Wish]:
     """Every line that asks for CUDA, whichever version."""
     for each in spec.conda:
-        if each.name in CUDA_SELECTORS:
+        if each.name in SELECTORS:
             at = lowest(each.version)
             text = f"{each.name} {shown(at)}" if at else each.name
             yield Wish(each.line, text, at[0] if at else 0)

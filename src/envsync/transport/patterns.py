@@ -23,18 +23,22 @@ class Patterns:
     lines: tuple[tuple[str, ...], ...]
     particular: bool
     """Something else than a name decides (Match), or a value is made of the name (%h)."""
+    keywords: frozenset[str]
+    """All that are set somewhere, in small letters."""
 
     @classmethod
     def of(cls, files: Sequence[Path]) -> Patterns:
         """Those of `files` and of what they include."""
         lines: list[tuple[str, ...]] = []
         particular = False
+        keywords: set[str] = set()
         for keyword, words in (pair for file in files for pair in _settings(file, 0)):
+            keywords.add(keyword)
             if keyword == "host":
                 lines.append(tuple(words))
             else:
                 particular = particular or _is_particular(keyword, words)
-        return cls(tuple(lines), particular)
+        return cls(tuple(lines), particular, frozenset(keywords))
 
     def signature(self, name: str) -> tuple[bool, ...] | None:
         """Equal for hosts to which the same lines apply; None where each must be asked for."""
@@ -53,7 +57,7 @@ def _settings(file: Path, depth: int) -> Iterator[tuple[str, Sequence[str]]]:
         return
     with contextlib.suppress(OSError):
         for line in file.read_text(errors="replace").splitlines():
-            found = re.fullmatch(r"\s*([A-Za-z]+)(?:\s*=\s*|\s+)(.*?)\s*", line)
+            found = re.fullmatch(r"\s*([A-Za-z][A-Za-z0-9]*)(?:\s*=\s*|\s+)(.*?)\s*", line)
             if found is None:
                 continue
             keyword, words = found[1].lower(), _words(found[2])

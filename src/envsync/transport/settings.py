@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -86,18 +86,15 @@ class Settings:
         return Asked(self.key_name or self.address, self.port if not self.key_name else 22)
 
 
-def interpret(
-    host: Host, said: Mapping[str, Sequence[str]], default: Mapping[str, Sequence[str]]
-) -> Settings:
-    """Settings from ssh's words for a host; `default` are those without any configuration."""
+def interpret(host: Host, said: Mapping[str, Sequence[str]], keywords: Collection[str]) -> Settings:
+    """Settings from ssh's words for a host; `keywords` are those that its files set somewhere."""
 
     def one(key: str) -> str:
         value = next(iter(said.get(key, ())), "")
         return "" if value == "none" else value
 
     def chosen(key: str) -> tuple[str, ...]:
-        is_default = not default or said.get(key) == default.get(key)
-        return () if is_default else tuple(each for each in one(key).split(",") if each)
+        return tuple(filter(None, one(key).split(","))) if key in keywords else ()
 
     def files(*keys: str) -> tuple[Path, ...]:
         lines = [line for key in keys for line in said.get(key, ()) if line != "none"]
@@ -133,7 +130,7 @@ def interpret(
         unread=tuple(
             f"{key} {' '.join(values)}"
             for key, values in sorted(said.items())
-            if default and key not in _READ and list(values) != list(default.get(key, ()))
+            if key in keywords and key not in _READ
         ),
     )
     command = "" if way.jump else one("proxycommand")

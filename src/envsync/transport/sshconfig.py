@@ -39,7 +39,6 @@ class SshConfig:
         self._file = file
         self._asks_openssh = shutil.which("ssh") is not None
         self._patterns: Patterns | None = None
-        self._default: Answer | None = None
         self._known: dict[object, tuple[Host, Settings]] = {}
         self._lock = threading.Lock()
         self._asking: dict[object, threading.Lock] = {}
@@ -97,22 +96,14 @@ class SshConfig:
             if key not in self._known:
                 asked = host if alike is None else Host(host.target)
                 said = _ask(asked, self._file) if self._asks_openssh else self._read(asked)
-                self._known[key] = asked, interpret(asked, said, self._defaults())
+                set_somewhere = self._patterns.keywords if self._asks_openssh else said.keys()
+                self._known[key] = asked, interpret(asked, said, set_somewhere)
             return self._known[key]
 
     def _sources(self) -> Sequence[Path]:
         if self._file is not None:
             return [self._file.expanduser()]
         return [USER_FILE.expanduser(), SYSTEM_FILE]
-
-    def _defaults(self) -> Answer:
-        """What ssh would say without any configuration."""
-        if not self._asks_openssh:
-            return {}
-        with self._lock:
-            if self._default is None:
-                self._default = _ask(Host("any.invalid"), Path("/dev/null"))
-        return self._default
 
     def _read(self, host: Host) -> Answer:
         path = (self._file or USER_FILE).expanduser()
