@@ -224,11 +224,18 @@ def _misfit(own: Facts, name: str, part: Part | None) -> Iterator[str]:
 
 
 def loopback_name(own: Facts, every: Sequence[Facts]) -> Iterator[str]:
-    """The node's own name leads to itself alone; of one node that is fine."""
+    """The node's own name leads to itself alone.
+
+    That is fine of one node, and of several that are this machine, as in a demo.
+    """
     system = _wide(own).system
-    local = [each for each in system.addresses or () if each.startswith("127.") or each == "::1"]
-    if local and len(every) > 1:
+    local = list(filter(_is_loopback, system.addresses or ()))
+    if local and len(every) > 1 and not _is_loopback(system.reached_at or ""):
         yield f"the node's own name {system.hostname} resolves to {local[0]}"
+
+
+def _is_loopback(address: str) -> bool:
+    return address.startswith("127.") or address == "::1"
 
 
 def small_shm(own: Facts, _: Sequence[Facts]) -> Iterator[str]:

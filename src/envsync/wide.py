@@ -114,6 +114,8 @@ class System:
     hostname: str | None = None
     addresses: tuple[str, ...] | None = None
     """What the node's own name resolves to, on the node."""
+    reached_at: str | None = None
+    """The node's address at the other end of our connection; empty without SSH."""
 
 
 @dataclass(frozen=True)

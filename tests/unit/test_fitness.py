@@ -316,3 +316,12 @@ def test_node_of_which_nothing_is_known_is_not_blamed() -> None:
     checks = [rule.check for rule in RULES if rule.check]
     assert [message for check in checks for message in check(own, [own, own])] == []
     assert len(checks) > 20
+
+
+@pytest.mark.parametrize(("reached_at", "traps"), [("127.0.0.1", False), ("10.0.0.7", True)])
+def test_nodes_that_are_all_this_machine_may_talk_to_themselves(
+    reached_at: str, *, traps: bool
+) -> None:
+    system = System(hostname="n1", addresses=("127.0.1.1",), reached_at=reached_at)
+    own = node(system=system)
+    assert bool(list(fitness.loopback_name(own, [own, own]))) is traps

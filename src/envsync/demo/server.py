@@ -50,6 +50,8 @@ class DemoNode:
         self._served: list[tuple[_Transport, threading.Thread]] = []
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.port: int = self._listener.getsockname()[1]
+        # As sshd tells the programs of a session who talks to whom.
+        self._env["SSH_CONNECTION"] = f"127.0.0.1 0 127.0.0.1 {self.port}"
         self._acceptor = threading.Thread(target=self._accept, daemon=True)
         self._acceptor.start()
 

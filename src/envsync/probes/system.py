@@ -28,6 +28,7 @@ def parse_system(said: Answers) -> System:
         interfaces=_interfaces(said),
         hostname=said.text("hostname"),
         addresses=said.texts("addresses"),
+        reached_at=said.text("reached_at"),
     )
 
 

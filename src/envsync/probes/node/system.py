@@ -32,6 +32,8 @@ def system_facts():
     yield "infiniband", infiniband
     yield "interfaces", interfaces
     yield "hostname", socket.gethostname
+    # sshd(8), ENVIRONMENT: client address and port, server address and port.
+    yield "reached_at", lambda: (os.environ.get("SSH_CONNECTION", "").split() + [""] * 3)[2]
     # Last: a name server that does not answer takes its time.
     yield "addresses", lambda: addresses(socket.gethostname())
 
