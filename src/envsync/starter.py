@@ -105,7 +105,8 @@ def starter(answers: Answers) -> str:
     cuda = _cuda(answers, CHANNELS[answers.channel][torch])
     _check_python(answers.python, torch)
     name = environment_name(answers.called)
-    lines = _PARTS[answers.channel](torch, cuda, answers.python)
+    asked = f"{torch}.*" if answers.torch == torch else answers.torch
+    lines = _PARTS[answers.channel](asked, cuda, answers.python)
     text = "".join(f"{line}\n" for line in [*_head(name, answers, cuda), *lines, *_tail(cuda)])
     spec = parse_environment(text.encode(), "environment.yml")
     for found in lint(spec):
@@ -164,7 +165,7 @@ def _cuda(answers: Answers, there: tuple[str, ...]) -> str:
 
 
 def _minor(version: str) -> Minor:
-    major, _, minor = version.partition(".")
+    major, minor, *_ = version.split(".")
     return int(major), int(minor)
 
 
@@ -197,7 +198,7 @@ def _forge(torch: str, cuda: str, python: str) -> list[str]:
         "  - nodefaults              # else each node's own settings may add Anaconda's channels",
         "dependencies:",
         f"  - python={python}",
-        f"  - pytorch={torch}.*=*{build}*  # the build counts: a solver may choose the other one",
+        f"  - pytorch={torch}=*{build}*  # the build counts: a solver may choose the other one",
         *selector,
         "  - numpy=2.2",
     ]
@@ -213,7 +214,7 @@ def _ended(torch: str, cuda: str, python: str) -> list[str]:
         "  - nodefaults              # else each node's own settings may add Anaconda's channels",
         "dependencies:",
         f"  - python={python}",
-        f"  - pytorch::pytorch={torch}",
+        f"  - pytorch::pytorch={torch.removesuffix('.*')}",
         f"  - {selector}       # chooses the build of torch",
         "  - numpy=2.2",
     ]
@@ -221,6 +222,7 @@ def _ended(torch: str, cuda: str, python: str) -> list[str]:
 
 def _wheels(torch: str, cuda: str, python: str) -> list[str]:
     label = CPU if cuda == CPU else f"cu{cuda.replace('.', '')}"
+    release = LAST_PATCH[shown(_minor(torch))]
     return [
         "channels:",
         "  - conda-forge",
@@ -230,7 +232,7 @@ def _wheels(torch: str, cuda: str, python: str) -> list[str]:
         "  - pip                     # torch comes from it: nothing of torch stands above",
         "  - pip:",
         f"      - --extra-index-url https://download.pytorch.org/whl/{label}",
-        f"      - torch=={LAST_PATCH[torch]}+{label}  # without the label, PyPI's build may come",
+        f"      - torch=={release}+{label}  # without the label, PyPI's build may come",
         "      - numpy==2.2.6",
     ]
 

@@ -66,6 +66,20 @@ def test_wheels_carry_their_label() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("channel", "torch", "text"),
+    [
+        ("conda-forge", "2.5.1", "pytorch=2.5.1=*cuda*"),
+        ("conda-forge", "2.5", "pytorch=2.5.*=*cuda*"),
+        ("pytorch", "2.5.1", "pytorch::pytorch=2.5.1"),
+        ("pytorch", "2.5", "pytorch::pytorch=2.5"),
+    ],
+)
+def test_a_release_is_asked_for_as_it_was_said(channel: str, torch: str, text: str) -> None:
+    found = spec(Answers(torch=torch, channel=channel))
+    assert text in [each.text for each in found.conda]
+
+
 def test_cuda_13_is_not_chosen_unasked() -> None:
     assert "cu128" in starter(Answers(cuda="h100", channel="pip"))
     assert "cu130" in starter(Answers(cuda="13.0", channel="pip"))

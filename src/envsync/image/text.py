@@ -39,7 +39,7 @@ def dockerfile(plan: Blueprint, base: str = BASE) -> str:
         "# syntax=docker/dockerfile:1",
         *_said(plan),
         f"FROM {platform} {MICROMAMBA} AS build",
-        "USER root",
+        "USER 0",
         f"SHELL {json.dumps(['/bin/sh', '-euc'])}",
         *_pairs("ENV", building),
         f"ENV PATH={path}",
@@ -49,12 +49,13 @@ def dockerfile(plan: Blueprint, base: str = BASE) -> str:
         "",
         f"FROM {platform} {_checked(base)}",
         *_pairs("LABEL", plan.labels),
-        # By name: torch's caches ask for the user's name, and fail for a bare number.
+        # torch's caches ask for the user's name, and fail where a number has none.
         f"RUN {shlex.join(['useradd', '--create-home', '--uid', _UID, _USER])}",
-        f"COPY --from=build {json.dumps([plan.prefix, plan.prefix])}",
+        # The name of an environment has no character that would be special here.
+        f"COPY --from=build {plan.prefix} {plan.prefix}",
         *_pairs("ENV", {**plan.variables, "CONDA_PREFIX": plan.prefix}),
         f"ENV PATH={path}",
-        f"USER {_USER}",
+        f"USER {_UID}",  # Kubernetes' runAsNonRoot takes a number alone
         f"WORKDIR /home/{_USER}",
     ]
     return _lines(lines)
@@ -155,6 +156,7 @@ def _heredoc(name: str, text: str) -> Iterator[str]:
     yield f"COPY <<'{end}' {_WORK}/{name}"
     yield from lines
     yield end
+    yield ""  # hadolint reads on only behind an empty line
 
 
 def _pairs(instruction: str, values: Mapping[str, str]) -> list[str]:

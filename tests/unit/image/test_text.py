@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import subprocess
@@ -75,6 +74,18 @@ def test_shell_parts(plan: Blueprint) -> None:
 
 
 @pytest.mark.parametrize("plan", [PLAN, LOCKED, SOLVED])
+def test_another_parser_has_nothing_against_it(plan: Blueprint) -> None:
+    # It stops at a backslash before the last quote, which no environment file can ask for.
+    text = dockerfile(replace(plan, variables={"ODD": "a b; c=#d", "OMP_NUM_THREADS": "8"}))
+    # DL3008 wants a version of git, which Debian drops when the next one comes; DL3029 wants no
+    # platform, which a lock is for; DL3002 means the builder, of which nothing is kept.
+    program = Path(sys.executable).parent / "hadolint"
+    argv = [program, "--no-color", "--ignore=DL3002", "--ignore=DL3008", "--ignore=DL3029", "-"]
+    done = subprocess.run(argv, input=text, text=True, capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.parametrize("plan", [PLAN, LOCKED, SOLVED])
 def test_order_of_instructions(plan: Blueprint) -> None:
     text = dockerfile(plan)
     assert text.startswith("# syntax=docker/dockerfile:1\n")
@@ -82,7 +93,7 @@ def test_order_of_instructions(plan: Blueprint) -> None:
     files = [f"COPY /tmp/envsync/{name}" for name in plan.files]
     first = ["FROM", "USER", "SHELL", "ENV", "ENV", *files, "RUN"]
     assert words == [*first, "FROM", "LABEL", "RUN", "COPY", "ENV", "ENV", "USER", "WORKDIR"]
-    assert ("USER", "envsync") in instructions(text)
+    assert [rest for word, rest in instructions(text) if word == "USER"] == ["0", "10001"]
 
 
 @pytest.mark.parametrize("plan", [PLAN, LOCKED, SOLVED])
@@ -145,8 +156,7 @@ def test_solver_is_told_of_the_driver() -> None:
 
 def test_prefix_is_the_same_in_both_stages() -> None:
     copied = dict(instructions(dockerfile(PLAN)))["COPY"]
-    assert copied.startswith("--from=build ")
-    assert json.loads(copied.partition(" ")[2]) == ["/opt/envsync/nlp-a100"] * 2
+    assert copied.split() == ["--from=build", *["/opt/envsync/nlp-a100"] * 2]
 
 
 def test_architecture() -> None:
