@@ -23,10 +23,13 @@ from envsync.cli.options import (
     Force,
     Hosts,
     Ignore,
+    ImageFormat,
     MaybeHosts,
     MaybeHostsFile,
     Name,
     NoLock,
+    Output,
+    Overwrite,
     Rebuild,
     Relock,
     Replace,
@@ -332,6 +335,69 @@ def lint(
     from envsync.cli.commands.lint import lint
 
     raise typer.Exit(lint(file, name, select or (), ignore or (), as_json=as_json))
+
+
+@app.command()
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="[DIR]")] = Path(),
+    output: Output = None,
+    name: Annotated[
+        str | None, typer.Option("-n", "--name", help="Name of the environment: nlp-pretrain-a100.")
+    ] = None,
+    cuda: Annotated[
+        str | None,
+        typer.Option(metavar="GPU", help="A GPU (a100), a version of CUDA (12.6), or cpu."),
+    ] = None,
+    torch: Annotated[str | None, typer.Option(metavar="X.Y", help="Version of torch.")] = None,
+    python: Annotated[str | None, typer.Option(metavar="X.Y", help="Version of Python.")] = None,
+    channel: Annotated[
+        str | None,
+        typer.Option(metavar="WHENCE", help="torch from conda-forge, pip, or the old pytorch."),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing: take the defaults.")] = False,
+    force: Overwrite = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write a good environment.yml to start from.
+
+    Asks what it is for, on which GPU, with which torch and from where; each has a default and
+    an option. The file says why its lines are there, and lint has nothing against it.
+    """
+    from envsync.cli.commands.init import Target, init
+
+    said = {"name": name, "cuda": cuda, "torch": torch, "python": python, "channel": channel}
+    target = Target(output or folder / DEFAULT_FILE, force)
+    raise typer.Exit(init(target, said, yes=yes, as_json=as_json))
+
+
+@app.command()
+def image(
+    file: EnvironmentFile = DEFAULT_FILE,
+    name: Name = None,
+    kind: Annotated[ImageFormat, typer.Option("--format", help="Who reads it.")] = (
+        ImageFormat.DOCKER
+    ),
+    output: Output = None,
+    base: Annotated[
+        str | None, typer.Option("--base", metavar="IMAGE", help="What the environment runs on.")
+    ] = None,
+    platform: Annotated[
+        str, typer.Option("--platform", metavar="PLATFORM", help="Which section of the lock.")
+    ] = "linux-64",
+    force: Overwrite = False,
+    as_json: AsJson = False,
+) -> None:
+    """Print a Dockerfile or an Apptainer definition for FILE.
+
+    With a lock beside FILE, the image gets exactly what the nodes get: every package by its
+    hash. Without one, the builder solves.
+    """
+    from envsync.cli.commands.image import Wishes, image
+    from envsync.cli.commands.init import Target
+
+    target = Target(output, force) if output else None
+    wishes = Wishes(kind, base, platform)
+    raise typer.Exit(image(file, name, wishes, target, as_json=as_json))
 
 
 @app.command()

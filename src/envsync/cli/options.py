@@ -27,6 +27,13 @@ class FailOn(StrEnum):
     WARNING = "warning"
 
 
+class ImageFormat(StrEnum):
+    """What reads the text that `envsync image` prints."""
+
+    DOCKER = "docker"
+    APPTAINER = "apptainer"
+
+
 Hosts = Annotated[
     str,
     typer.Argument(
@@ -116,6 +123,10 @@ Ignore = Annotated[
 FailOnOption = Annotated[
     FailOn, typer.Option("--fail-on", help="Exit with 1 for errors only, or for warnings as well.")
 ]
+Output = Annotated[
+    Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file.")
+]
+Overwrite = Annotated[bool, typer.Option("--force", help="Replace a file that is there.")]
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on stdout; text goes to stderr.")
 ]
