@@ -149,7 +149,7 @@ def _pip(facts: Facts, inspected: Mapping[str, Any]) -> tuple[PipRecord, ...]:
 
 
 def _requires(lines: Iterable[str]) -> Iterable[str]:
-    """Names of what is needed at any rate: not for an extra, not on another platform."""
+    """Names of what is needed at any rate: not just for an extra."""
     for line in lines:
         try:
             wanted = Requirement(line)
@@ -205,7 +205,7 @@ def _installed(asked: Sequence[str] | None, conda: Sequence[CondaRecord]) -> tup
         return None
     names = {each.name for each in conda}
     # The address of a file says nothing of what was wanted: that was an explicit list.
-    if any("://" in text.partition("::")[2] or text.endswith((".conda", ".bz2")) for text in asked):
+    if any("url=" in text or text.endswith((".conda", ".bz2")) for text in asked):
         return None
     return tuple(text for text in asked if spec_name(text) in names)
 

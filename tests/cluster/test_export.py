@@ -49,3 +49,30 @@ def test_forms(pushed: Cluster) -> None:
     record = pushed.run("export", host, "--json").json["result"]["export"]
     assert "einlike==0.8.0" in record["pip"]
     assert record["text"].startswith("name: train\nchannels:\n")
+
+
+def test_an_environment_that_envsync_did_not_make(make_cluster: Maker) -> None:
+    cluster = make_cluster(1)
+    node = cluster.nodes[0]
+    conda = [str(node.root / "bin" / "conda")]
+    env = {"HOME": str(node.home), "PATH": CLEAN_PATH}
+    for words in (
+        ["create", "-y", "-q", "-n", "plain", "python=3", "pip", "tiny"],
+        ["env", "config", "vars", "set", "-n", "plain", "OMP_NUM_THREADS=4", "HF_TOKEN=hunter2"],
+    ):
+        subprocess.run([*conda, *words], env=env, check=True, capture_output=True)
+    wheel = next(cluster.lab.wheels.glob("einlike-*.whl"))
+    node.pip_install("plain", "--no-deps", str(wheel))
+    pip = node.home / ".config" / "pip" / "pip.conf"
+    pip.write_text("[global]\nindex-url = https://me:hunter2@h.test/simple\n")
+    node.pip_install("plain", "--no-deps", "--no-index", f"-f{cluster.lab.wheels}", "numlike")
+    words = ("export", node.host, "--hosts", "hosts.txt", "-n", "plain", "--from-history")
+    done = cluster.run(*words)
+    assert done.code == 0, done.err
+    assert "hunter2" not in done.out + done.err
+    asked = done.out.partition("dependencies:\n")[2].partition("  - pip:\n")[0]
+    assert sorted(asked.splitlines()) == ["  - pip", "  - python=3", "  - tiny"]
+    assert "      - --index-url https://h.test/simple\n      - numlike==2.1.0\n" in done.out
+    assert "# einlike 0.8.0 cannot be exported: installed from file:" in done.out
+    assert 'variables:\n  OMP_NUM_THREADS: "4"\n' in done.out
+    assert cluster.run("export", node.host, "--hosts", "hosts.txt", "-n", "none").code == 1
