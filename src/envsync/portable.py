@@ -14,6 +14,7 @@ from envsync.redact import bare, redact
 from envsync.reference import CondaRecord, PipRecord, Reference
 
 _SECRET = re.compile("TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|_KEY|APIKEY", re.IGNORECASE)
+_TOKEN = re.compile(r"\b(hf_|ghp_|gho_|glpat-|sk-|AKIA|xox[a-z]-)\w{8,}")
 _USABLE = re.compile(r"[^'\"`$\\\n\r\0]*")
 _SUBDIR = re.compile(r"/(noarch|(linux|osx|win)-[a-z0-9_]+)/?$")
 _DEFAULTS = re.compile(r"https?://repo\.anaconda\.com/pkgs/(main|r|msys2|free|pro)")
@@ -98,10 +99,10 @@ def requirement(package: PipRecord) -> str:
         return f"{package.name}=={package.version}"
     url = clean(str(origin.get("url", "")))
     part = f"#subdirectory={origin['subdirectory']}" if origin.get("subdirectory") else ""
-    if vcs := origin.get("vcs_info"):
-        return f"{package.name} @ {vcs['vcs']}+{url}@{vcs['commit_id']}{part}"
     if "dir_info" in origin or url.startswith("file:"):
         return ""
+    if vcs := origin.get("vcs_info"):
+        return f"{package.name} @ {vcs['vcs']}+{url}@{vcs['commit_id']}{part}"
     return f"{package.name} @ {url}{part or _hash(origin)}"
 
 
@@ -156,7 +157,7 @@ def _local(package: PipRecord) -> str:
 
 def _unfit(name: str, value: str) -> str:
     """Why a variable is left out; its value may be secret, and is not shown."""
-    if _SECRET.search(name) or redact(value) != value:
+    if _SECRET.search(name) or _TOKEN.search(value) or redact(value) != value:
         return "it may be a secret"
     if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", name) or not _USABLE.fullmatch(value):
         return "conda would make shell text of it"

@@ -83,10 +83,15 @@ def test_origins() -> None:
 
 
 def test_variables_that_are_secret_or_shell_text_are_left_out() -> None:
-    given = (("A", "$(id)"), ("HF_TOKEN", "hunter2"), ("URL", "https://u:hunter2@h.test"))
+    given = (
+        ("A", "$(id)"),
+        ("HF_TOKEN", "hunter2"),
+        ("URL", "https://u:hunter2@h.test"),
+        ("B", "ghp_hunter2hunter2"),
+    )
     made = portable(reference(variables=given))
     assert made.variables == {}
-    assert len(made.notes) == 3
+    assert len(made.notes) == 4
     assert "hunter2" not in made.text
 
 
@@ -110,3 +115,10 @@ def test_channels_in_the_order_asked_for_then_the_most_used() -> None:
 )
 def test_clean(url: str, plain: str) -> None:
     assert clean(url) == plain
+
+
+def test_a_repository_of_the_node_itself_cannot_be_exported() -> None:
+    origin = {"url": "file:///srv/r", "vcs_info": {"vcs": "git", "commit_id": COMMIT}}
+    made = portable(reference(PipRecord("a", "1", origin)))
+    assert made.pip == ()
+    assert "# a 1 cannot be exported" in made.text
