@@ -61,7 +61,7 @@ def parse_solution(done: Completed, facts: Facts) -> Solution:
         )
     found = read_records(parts["conda"])
     records = {each["name"]: each for each in found.values()}
-    depends = _depends(parts["depends"])
+    depends = depends_of(parts["depends"])
     order = linking_order({each["name"]: depends.get(file, set()) for file, each in found.items()})
     origins = _origins(parts["pip"], done.log) if facts.pip else {}
     lines = [_requirement(each, origins.get(each.name)) for each in facts.pip]
@@ -94,7 +94,7 @@ def parse_hashes(done: Completed, requirements: Sequence[str]) -> tuple[str, ...
     return tuple(f"{line} --hash=sha256:{found[_name(line)]}" for line in requirements)
 
 
-def _depends(lines: Iterable[str]) -> Mapping[str, set[str]]:
+def depends_of(lines: Iterable[str]) -> Mapping[str, set[str]]:
     """By file name of the record: the names of what it depends on."""
     found: dict[str, set[str]] = {}
     for line in lines:

@@ -321,6 +321,43 @@ def ping(
 
 
 @app.command()
+@reaching_hosts
+def export(
+    host: Annotated[str, typer.Argument(metavar="HOST", help="A host of the last push from here.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="OUT", help="Write to this file, not to stdout."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write over a file.")] = False,
+    builds: Annotated[bool, typer.Option("--builds", help="Keep conda's build strings.")] = False,
+    from_history: Annotated[
+        bool, typer.Option("--from-history", help="Only what was asked for, not what that needs.")
+    ] = False,
+    explicit: Annotated[
+        bool, typer.Option("--explicit", help="Print conda's explicit list, with hashes.")
+    ] = False,
+    hosts: Annotated[
+        str | None,
+        typer.Option("--hosts", metavar="HOSTS", help="Where HOST stands, if not the last push."),
+    ] = None,
+    file: EnvironmentFile = DEFAULT_FILE,
+    name: Name = None,
+    *,
+    connecting: Connecting,
+    as_json: AsJson = False,
+) -> None:
+    """Print the environment of one node as a portable environment.yml.
+
+    Changes nothing there. Credentials are never in the output.
+    """
+    from envsync.cli.commands.export import Form, export
+
+    form = Form(builds, from_history, explicit, output, force)
+    where = Where(hosts, file, name, connecting)
+    raise typer.Exit(export(host, where, form, as_json=as_json))
+
+
+@app.command()
 def lint(
     file: Annotated[Path, typer.Argument(metavar="[FILE]")] = DEFAULT_FILE,
     name: Name = None,

@@ -1,0 +1,30 @@
+"""export, the verb: read one node's environment; nothing is changed there."""
+
+from __future__ import annotations
+
+from envsync.errors import HostError
+from envsync.events import Ended, Outcome, Phase
+from envsync.model import Host
+from envsync.reference import Reference, parse, reading
+from envsync.runner import Fleet, Node
+from envsync.verify import look
+
+
+def read_reference(fleet: Fleet, host: Host, name: str) -> Reference | None:
+    """The environment `name` of `host`; None when that failed, which is an event."""
+
+    def task(node: Node) -> Reference:
+        seen = look(node, name)
+        facts = seen.facts
+        if facts.blind and any(each.name == "python" for each in facts.conda):
+            raise HostError(
+                "broken",
+                "the environment's Python gives no answer, so what pip installed is not known",
+                hint=f"see `envsync verify`: {dict(facts.runtime).get('python', '')}",
+            )
+        done = node.run(Phase.PROBE, reading(facts.prefix))
+        reference = parse(done, name, seen.platform.subdir, facts)
+        node.emit(Ended(node.host, Outcome.PROBED))
+        return reference
+
+    return fleet.each([host], task, last=True).get(host)
