@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from envsync.cli.options import Connecting, Where
+from envsync.cli.bundles import Connecting, Where
 from envsync.inventory import Choice, Inventory, read_inventory, select
 from envsync.lock import lock_file, parse_lock
 from envsync.manifest import lock_beside, parse_manifest, read_manifest

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from envsync.cli.options import Connecting
+from envsync.cli.bundles import Connecting
 from envsync.cli.session import limits
 from envsync.errors import InputError
 

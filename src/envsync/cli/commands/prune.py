@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from envsync.cli.options import Where
+from envsync.cli.bundles import Where
 from envsync.cli.session import Session
 from envsync.cli.target import find_target
 from envsync.hold import Ticket

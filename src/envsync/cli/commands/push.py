@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from envsync.cli.bundles import Where
 from envsync.cli.history import Deeds
-from envsync.cli.options import Where
 from envsync.cli.session import Session
 from envsync.cli.target import Chosen, named_hosts
 from envsync.compare import compare

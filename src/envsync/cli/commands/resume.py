@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from envsync.cli.bundles import Connecting, Where
 from envsync.cli.history import Deeds
-from envsync.cli.options import Connecting, Where
 from envsync.cli.session import Session
 from envsync.cli.target import find_target
 from envsync.errors import ExitCode, InputError

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from envsync.cli.bundles import Where
 from envsync.cli.history import Deeds
-from envsync.cli.options import Where
 from envsync.cli.session import Session
 from envsync.cli.target import find_target
 from envsync.hold import Ticket

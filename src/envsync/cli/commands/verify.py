@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from envsync.cli.options import FailOn, Where
+from envsync.cli.bundles import Where
+from envsync.cli.options import FailOn
 from envsync.cli.session import Session
 from envsync.cli.target import find_target
 from envsync.errors import ExitCode, InputError

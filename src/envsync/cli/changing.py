@@ -1,0 +1,180 @@
+"""What changes nodes: the grammar of push, lock, rollback, resume and prune.
+
+What a command does is imported when it is called, so that `--help` pays for none of it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from envsync.cli.bundles import Connecting, Selecting, Where, reaching_hosts
+from envsync.cli.options import (
+    DEFAULT_FILE,
+    AsJson,
+    BestEffort,
+    BreakLock,
+    Canary,
+    EnvironmentFile,
+    Force,
+    Hosts,
+    MaybeHosts,
+    Name,
+    NoLock,
+    Rebuild,
+    Relock,
+    Replace,
+    Timeout,
+)
+
+
+@reaching_hosts
+def push(
+    hosts: Hosts,
+    file: EnvironmentFile = DEFAULT_FILE,
+    name: Name = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Look at every host and say what would be done.")
+    ] = False,
+    relock: Relock = False,
+    no_lock: NoLock = False,
+    rebuild: Rebuild = False,
+    canary: Canary = 0,
+    best_effort: BestEffort = False,
+    replace: Replace = False,
+    force: Force = False,
+    break_lock: BreakLock = False,
+    timeout: Timeout = 3600.0,
+    *,
+    selecting: Selecting,
+    connecting: Connecting,
+    as_json: AsJson = False,
+) -> None:
+    """Make the environment of FILE on every host; all switch, or none.
+
+    FILE is solved once, on one host of each platform; the lock beside it says what every host
+    installs. A host that holds that already is left alone. A host that fails is named with its
+    cause and the next step; the others get ready, and a second push needs to do just the rest.
+    """
+    from envsync.cli.commands.push import Request, push
+    from envsync.cli.session import ticket
+    from envsync.push import PushOptions
+
+    options = PushOptions(
+        ticket(break_lock=break_lock),
+        timeout=timeout,
+        dry_run=dry_run,
+        rebuild=rebuild,
+        best_effort=best_effort,
+        canary=canary,
+        force=force,
+        replace=replace,
+    )
+    where = Where(hosts, file, name, connecting, selecting)
+    request = Request(where, options, relock, no_lock, as_json)
+    raise typer.Exit(push(request))
+
+
+@reaching_hosts
+def lock(
+    hosts: Hosts,
+    file: EnvironmentFile = DEFAULT_FILE,
+    name: Name = None,
+    relock: Relock = False,
+    break_lock: BreakLock = False,
+    timeout: Timeout = 3600.0,
+    *,
+    selecting: Selecting,
+    connecting: Connecting,
+    as_json: AsJson = False,
+) -> None:
+    """Solve FILE once a platform, and write the lock beside it.
+
+    Nothing is installed. `push` does the same by itself when there is no lock for FILE.
+    """
+    from envsync.cli.commands.push import Request, lock
+    from envsync.cli.session import ticket
+    from envsync.push import PushOptions
+
+    options = PushOptions(ticket(break_lock=break_lock), timeout=timeout)
+    where = Where(hosts, file, name, connecting, selecting)
+    request = Request(where, options, relock, as_json=as_json)
+    raise typer.Exit(lock(request))
+
+
+@reaching_hosts
+def rollback(
+    hosts: MaybeHosts = None,
+    to: Annotated[
+        str | None,
+        typer.Option("--to", metavar="GENERATION", help="Which one, instead of the one before."),
+    ] = None,
+    file: EnvironmentFile = DEFAULT_FILE,
+    name: Name = None,
+    force: Force = False,
+    break_lock: BreakLock = False,
+    *,
+    selecting: Selecting,
+    connecting: Connecting,
+    as_json: AsJson = False,
+) -> None:
+    """Make the generation before this one current again on every host.
+
+    All hosts or none: a host that cannot go back leaves all where they are. Nothing is built
+    or downloaded.
+    """
+    from envsync.cli.commands.rollback import rollback
+    from envsync.cli.session import ticket
+
+    where = Where(hosts, file, name, connecting, selecting)
+    whose = ticket(break_lock=break_lock)
+    raise typer.Exit(rollback(where, to, whose, force=force, as_json=as_json))
+
+
+@reaching_hosts
+def resume(
+    file: EnvironmentFile = DEFAULT_FILE,
+    break_lock: BreakLock = False,
+    *,
+    connecting: Connecting,
+    as_json: AsJson = False,
+) -> None:
+    """Complete a switch that not all hosts were seen to do."""
+    from envsync.cli.commands.resume import resume
+    from envsync.cli.session import ticket
+
+    whose = ticket(break_lock=break_lock)
+    raise typer.Exit(resume(file, connecting, whose, as_json=as_json))
+
+
+@reaching_hosts
+def prune(
+    hosts: MaybeHosts = None,
+    keep: Annotated[
+        int, typer.Option("--keep", min=1, help="How many to keep, the current one included.")
+    ] = 3,
+    clean: Annotated[
+        bool, typer.Option("--clean", help="Let conda clean its package cache, too.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be removed, and remove nothing.")
+    ] = False,
+    file: EnvironmentFile = DEFAULT_FILE,
+    name: Name = None,
+    break_lock: BreakLock = False,
+    *,
+    selecting: Selecting,
+    connecting: Connecting,
+    as_json: AsJson = False,
+) -> None:
+    """Remove old generations from every host.
+
+    Never the current one, and never one in which a process runs.
+    """
+    from envsync.cli.commands.prune import Wishes, prune
+    from envsync.cli.session import ticket
+
+    wishes = Wishes(keep, ticket(break_lock=break_lock), dry_run, clean)
+    where = Where(hosts, file, name, connecting, selecting)
+    raise typer.Exit(prune(where, wishes, as_json=as_json))

@@ -1,0 +1,164 @@
+"""What only looks at nodes: the grammar of verify, diff, log, status, ping and export.
+
+What a command does is imported when it is called, so that `--help` pays for none of it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from envsync.cli.bundles import Connecting, Selecting, Where, reaching_hosts
+from envsync.cli.options import (
+    DEFAULT_FILE,
+    AsJson,
+    EnvironmentFile,
+    FailOn,
+    FailOnOption,
+    MaybeHosts,
+    MaybeHostsFile,
+    Name,
+)
+
+
+@reaching_hosts
+def verify(
+    hosts: MaybeHosts = None,
+    file: EnvironmentFile = DEFAULT_FILE,
+    name: Name = None,
+    fail_on: FailOnOption = FailOn.ERROR,
+    *,
+    selecting: Selecting,
+    connecting: Connecting,
+    as_json: AsJson = False,
+) -> None:
+    """Check that every node still holds the same environment.
+
+    Asks each node what it holds and what torch sees there; compares the nodes with each other,
+    with the pins in FILE, and with the last push. Says as well what in a machine hurts training
+    on many nodes: drivers, clocks, libraries and packages that come from elsewhere.
+    """
+    from envsync.cli.commands.verify import verify
+
+    where = Where(hosts, file, name, connecting, selecting)
+    raise typer.Exit(verify(where, fail_on, as_json=as_json))
+
+
+@reaching_hosts
+def diff(
+    a: Annotated[str, typer.Argument(metavar="A", help="A host of the last push from here.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="Another one; short names will do.")],
+    everything: Annotated[bool, typer.Option("--all", help="Show what is equal, too.")] = False,
+    hosts: MaybeHostsFile = None,
+    file: EnvironmentFile = DEFAULT_FILE,
+    name: Name = None,
+    *,
+    connecting: Connecting,
+    as_json: AsJson = False,
+) -> None:
+    """Show what differs between the environments of two nodes.
+
+    Exits with 1 if anything does.
+    """
+    from envsync.cli.commands.verify import diff
+
+    where = Where(hosts, file, name, connecting)
+    raise typer.Exit(diff((a, b), where, everything=everything, as_json=as_json))
+
+
+@reaching_hosts
+def log(
+    hosts: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[HOSTS]",
+            help="Ask these hosts what they remember, instead of this folder.",
+            show_default=False,
+        ),
+    ] = None,
+    file: EnvironmentFile = DEFAULT_FILE,
+    name: Name = None,
+    *,
+    selecting: Selecting,
+    connecting: Connecting,
+    as_json: AsJson = False,
+) -> None:
+    """Show what was pushed and rolled back, by whom, and its end."""
+    from envsync.cli.commands.resume import log
+
+    where = Where(hosts, file, name, connecting, selecting)
+    raise typer.Exit(log(where, as_json=as_json))
+
+
+@reaching_hosts
+def status(
+    hosts: MaybeHosts = None,
+    file: EnvironmentFile = DEFAULT_FILE,
+    name: Name = None,
+    *,
+    selecting: Selecting,
+    connecting: Connecting,
+    as_json: AsJson = False,
+) -> None:
+    """Show which generations each host keeps, and who uses them."""
+    from envsync.cli.commands.prune import status
+
+    where = Where(hosts, file, name, connecting, selecting)
+    raise typer.Exit(status(where, as_json=as_json))
+
+
+@reaching_hosts
+def ping(
+    hosts: MaybeHosts = None,
+    file: EnvironmentFile = DEFAULT_FILE,
+    *,
+    selecting: Selecting,
+    connecting: Connecting,
+    as_json: AsJson = False,
+) -> None:
+    """Reach every host, and say how: address, user, key, host key, time, conda.
+
+    Changes nothing. A host that is not reached is shown with its cause, and with the command
+    that shows the same in ssh.
+    """
+    from envsync.cli.commands.ping import ping
+
+    raise typer.Exit(ping(Where(hosts, file, None, connecting, selecting), as_json=as_json))
+
+
+@reaching_hosts
+def export(
+    host: Annotated[str, typer.Argument(metavar="HOST", help="A host of the last push from here.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="OUT", help="Write to this file, not to stdout."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write over a file.")] = False,
+    builds: Annotated[bool, typer.Option("--builds", help="Keep conda's build strings.")] = False,
+    from_history: Annotated[
+        bool, typer.Option("--from-history", help="Only what was asked for, not what that needs.")
+    ] = False,
+    explicit: Annotated[
+        bool, typer.Option("--explicit", help="Print conda's explicit list, with hashes.")
+    ] = False,
+    hosts: Annotated[
+        str | None,
+        typer.Option("--hosts", metavar="HOSTS", help="Where HOST stands, if not the last push."),
+    ] = None,
+    file: EnvironmentFile = DEFAULT_FILE,
+    name: Name = None,
+    *,
+    connecting: Connecting,
+    as_json: AsJson = False,
+) -> None:
+    """Print the environment of one node as a portable environment.yml.
+
+    Changes nothing there. Credentials are never in the output.
+    """
+    from envsync.cli.commands.export import Form, export
+
+    form = Form(builds, from_history, explicit, output, force)
+    where = Where(hosts, file, name, connecting)
+    raise typer.Exit(export(host, where, form, as_json=as_json))
