@@ -91,6 +91,7 @@ def carry_out(fleet: Fleet, decision: Decision, shares: Mapping[Host, Host]) -> 
     """Move the links of a decision; to do it twice does no harm.
 
     Hosts that share a file system have one link: it is moved once, and is the same for all.
+    No limit of the run ends it half-way: --max-failures and --deadline are for what comes before.
     """
     flips = {flip.host: flip for flip in decision.flips}
     own = [host for host in flips if shares.get(host) not in flips]
@@ -108,11 +109,11 @@ def carry_out(fleet: Fleet, decision: Decision, shares: Mapping[Host, Host]) -> 
         # At once: a ^C may come any moment, and says which hosts have switched.
         node.emit(Ended(node.host, flip.outcome))
 
-    answered = fleet.each(own, attempt, blame=in_doubt)
+    answered = fleet.each(own, attempt, blame=in_doubt, bounded=False)
     silent = [host for host, known in answered.items() if not known]
     for host in silent:
         fleet.forget(host)
-    again = fleet.each(silent, switch, blame=in_doubt)
+    again = fleet.each(silent, switch, blame=in_doubt, bounded=False)
     done = {host for host, known in answered.items() if known} | set(again)
     for host, owner in shares.items():
         if host in flips and owner in done:

@@ -121,7 +121,11 @@ def holding(
         if not interrupted:
             # Where the connection was lost, what was taken with it is lost as well.
             owners = [host for host in answers if host not in shares and fleet.connected(host)]
-            fleet.each(owners, lambda node: _release(node, places[node.host], name, ticket))
+
+            def give_back(node: Node) -> None:
+                _release(node, places[node.host], name, ticket)
+
+            fleet.each(owners, give_back, bounded=False)
 
 
 def take(node: Node, envs_dir: str, name: str, ticket: Ticket) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from envsync.errors import HostError
 
@@ -19,6 +19,10 @@ class Limits:
     """With more hosts than this that fail in one step, the others are not tried any more."""
     deadline: float | None = None
     """The moment, on the monotonic clock, at which the run is over."""
+
+    def lifted(self) -> Limits:
+        """As many hosts at once, but all of them, and to the end."""
+        return replace(self, max_failures=None, deadline=None)
 
 
 def not_tried() -> HostError:

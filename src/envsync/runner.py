@@ -113,6 +113,8 @@ class Fleet:
         self._transport = transport
         self._sink = sink
         self._limits = limits
+        self._bounds = limits
+        """Those of the task that is under way."""
         self._nodes: dict[Host, Node] = {}
         self._inbox: SimpleQueue[Event | _Finished] = SimpleQueue()
         self._round = 0
@@ -152,15 +154,18 @@ class Fleet:
         *,
         patient: bool = False,
         last: bool = False,
+        bounded: bool = True,
     ) -> dict[Host, Result]:
         """Run `task` on every host, many at once; the results of those that succeeded.
 
         Connects where there is no connection yet. `blame` may say more of a host's failure than
         the failure itself. `patient` is for tasks that keep the hosts busy and not us. After the
-        `last` one a host's connection is closed at once. Re-raises an exception that is no
+        `last` one a host's connection is closed at once. `bounded=False` is for what must be
+        carried out or tidied up, whatever limits the run has. Re-raises an exception that is no
         HostError.
         """
         order = list(hosts)
+        self._bounds = self._limits if bounded else self._limits.lifted()
         self._round += 1
         self._failures.clear()  # a round that tidies up is not to be spared for an earlier one
         current = self._round
@@ -217,7 +222,7 @@ class Fleet:
 
     @property
     def _is_enough(self) -> bool:
-        limit = self._limits.max_failures
+        limit = self._bounds.max_failures
         return limit is not None and len(self._failures) > limit
 
     def _spared(self, waiting: SimpleQueue[Host]) -> Iterator[Host]:
@@ -228,9 +233,9 @@ class Fleet:
                     yield waiting.get_nowait()
 
     def _time_left(self) -> float | None:
-        if self._limits.deadline is None:
+        if self._bounds.deadline is None:
             return None
-        return max(0.0, self._limits.deadline - time.monotonic())
+        return max(0.0, self._bounds.deadline - time.monotonic())
 
     def _give_up(
         self, outstanding: Iterable[Host], waiting: SimpleQueue[Host], blame: Blame

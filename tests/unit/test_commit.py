@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -69,7 +70,10 @@ def decision(*hosts: Host) -> Decision:
 
 
 def carried_out(
-    fake: Fake, *hosts: Host, shares: dict[Host, Host] | None = None
+    fake: Fake,
+    *hosts: Host,
+    shares: dict[Host, Host] | None = None,
+    limits: Limits = Limits(1),  # noqa: B008 (it is frozen)
 ) -> tuple[frozenset[Host], list[Event]]:
     events: list[Event] = []
     written: list[Decision] = []
@@ -78,7 +82,7 @@ def carried_out(
         assert not fake.commands, "a link may not move before the decision is written"
         written.append(made)
 
-    with Fleet(fake, events.append, Limits(1)) as fleet:
+    with Fleet(fake, events.append, limits) as fleet:
         done = commit(fleet, decision(*hosts), shares or {}, write)
     assert written == [decision(*hosts)]
     return done, events
@@ -127,6 +131,18 @@ def test_host_that_says_no_is_not_in_doubt() -> None:
     (failure,) = [event for event in events if isinstance(event, Failed)]
     assert failure.cause == "changed-meanwhile"
     assert not doubtful([failure])
+
+
+@pytest.mark.parametrize(
+    "limits", [Limits(1, max_failures=0), Limits(1, deadline=time.monotonic() - 1)]
+)
+def test_what_is_decided_is_carried_out_whatever_limits_the_run_has(limits: Limits) -> None:
+    no = Completed(1, b"", b"train was changed by somebody else in the meantime\n")
+    fake = Fake(lambda host, _: no if host == A else Completed(0))
+    done, events = carried_out(fake, A, B, C, limits=limits)
+    assert done == {B, C}
+    causes = [event.cause for event in events if isinstance(event, Failed)]
+    assert causes == ["changed-meanwhile"]
 
 
 def test_link_of_a_shared_file_system_is_moved_once() -> None:

@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -60,6 +61,20 @@ def test_what_is_held_is_given_back_and_shared_hosts_are_events(tmp_path: Path) 
             assert owner_file(tmp_path).exists()
     assert [event for event in events if isinstance(event, Shared)] == [Shared(THERE, HERE)]
     assert list((tmp_path / ".envsync").iterdir()) == []
+
+
+def test_what_is_held_is_given_back_though_the_time_of_the_run_is_over(tmp_path: Path) -> None:
+    events: list[Event] = []
+    limits = Limits(1, deadline=time.monotonic() + 20)
+    with Fleet(TRANSPORT, events.append, limits) as fleet:
+        with holding(fleet, {HERE: str(tmp_path)}, "train", MINE) as held:
+            assert held.hosts == (HERE,)
+            clock = time.monotonic() + 60
+            time_over = pytest.MonkeyPatch()
+            time_over.setattr("envsync.runner.time.monotonic", lambda: clock)
+        time_over.undo()
+    assert list((tmp_path / ".envsync").iterdir()) == []
+    assert not [event for event in events if isinstance(event, Failed)]
 
 
 def test_host_that_somebody_else_has_is_a_failure_and_keeps_its_owner(tmp_path: Path) -> None:
