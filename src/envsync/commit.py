@@ -14,7 +14,10 @@ from envsync.errors import CommandTimeoutError, ConnectError, HostError, LinkLos
 from envsync.events import Busy, Ended, Failed, Outcome, Phase
 from envsync.generations import Slot
 from envsync.model import Host
+from envsync.report import HostReport
 from envsync.runner import Fleet, Node
+
+_HOLDS_IT = frozenset({Outcome.SWITCHED, Outcome.INSTALLED, Outcome.IN_SYNC})
 
 IN_DOUBT = "in-doubt"
 """The cause of a failure after the decision: nobody knows whether the host has switched."""
@@ -122,6 +125,26 @@ def carry_out(fleet: Fleet, decision: Decision, shares: Mapping[Host, Host]) -> 
     return frozenset(done)
 
 
+def is_settled(pending: Decision, reports: Iterable[HostReport], made: Decision | None) -> bool:
+    """Whether a run has told of every host of `pending` what became of it.
+
+    A host has switched, holds it already, or has answered a switch that this run decided
+    (`made`) with a no, which another try would not change. A host that was not reached, was
+    held by somebody else or was not asked keeps the decision pending.
+    """
+    ends = {report.host: report for report in reports}
+    asked = made.hosts if made else ()
+
+    def is_told(host: Host) -> bool:
+        report = ends.get(host)
+        if report is None or report.failure is None:
+            return report is not None and report.outcome in _HOLDS_IT
+        failure = report.failure
+        return host in asked and failure.phase is Phase.SWITCH and failure.cause != IN_DOUBT
+
+    return all(map(is_told, pending.hosts))
+
+
 def in_doubt(error: HostError) -> HostError:
     """What is said of a host that falls silent after the decision; an answer is no silence."""
     if not isinstance(error, ConnectError | LinkLostError | CommandTimeoutError):
@@ -130,6 +153,18 @@ def in_doubt(error: HostError) -> HostError:
         IN_DOUBT,
         f"it fell silent after the decision, and may or may not have switched: {error.message}",
         hint="when it is back, `envsync resume` completes the switch (so does a push)",
+        output=error.output,
+    )
+
+
+def not_asked(error: HostError) -> HostError:
+    """What is said of a host of an earlier decision that could not even be asked again."""
+    if isinstance(error, ConnectError | LinkLostError | CommandTimeoutError):
+        return in_doubt(error)
+    return HostError(
+        IN_DOUBT,
+        f"it was not asked to complete the switch: {error.message}",
+        hint=f"{error.hint}; then `envsync resume` completes it",
         output=error.output,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from envsync.commit import Decision, carry_out, in_doubt
+from envsync.commit import Decision, carry_out, not_asked
 from envsync.errors import HostError
 from envsync.events import Ended, Outcome
 from envsync.hold import Ticket, holding
@@ -16,7 +16,7 @@ from envsync.runner import Fleet, Node
 def resume(fleet: Fleet, decision: Decision, ticket: Ticket) -> frozenset[Host]:
     """Switch the hosts of a decision that have not switched; those that hold it then."""
     places = {flip.host: flip.slot.envs_dir for flip in decision.flips}
-    with holding(fleet, places, decision.name, ticket, blame=in_doubt) as held:
+    with holding(fleet, places, decision.name, ticket, blame=not_asked) as held:
         there = Decision(
             decision.name,
             decision.operator,

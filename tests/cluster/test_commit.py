@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -241,6 +242,15 @@ def test_host_that_falls_silent_after_the_decision_is_in_doubt_until_it_is_resum
     assert cluster.run("resume").code == 4
     silent.start()
     assert "envsync resume" in cluster.run("verify").out
+    some = cluster.run("push", "hosts.txt", "--limit", cluster.nodes[0].address, "--dry-run")
+    assert "complete it with `envsync resume` first" in some.out
+    owner = silent.envs / ".envsync" / "train" / ".push" / "owner"
+    owner.parent.mkdir(exist_ok=True)  # the push that was cut off may have left it
+    owner.write_text("aaaa\tgpu01\tfar-away\t12:34\t1700000000\tyou@login9 (pid 7)\n")
+    held = cluster.run("resume", "--json")
+    assert (held.code, decision.exists()) == (4, True), held.out
+    assert "you@login9" in held.out
+    shutil.rmtree(owner.parent)
     done = cluster.run("resume")
     assert done.code == 0, done.out + done.err
     assert len(set(current(cluster))) == 1

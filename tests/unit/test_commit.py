@@ -8,13 +8,24 @@ from dataclasses import dataclass
 
 import pytest
 
-from envsync.commit import Decision, Flip, busy, commit, doubtful
-from envsync.errors import CommandTimeoutError, ConnectError, LinkLostError
-from envsync.events import Busy, Ended, Event, Failed, Outcome
+from envsync.commit import (
+    IN_DOUBT,
+    Decision,
+    Flip,
+    busy,
+    commit,
+    doubtful,
+    in_doubt,
+    is_settled,
+    not_asked,
+)
+from envsync.errors import CommandTimeoutError, ConnectError, HostError, LinkLostError
+from envsync.events import Busy, Ended, Event, Failed, Outcome, Phase
 from envsync.generations import Slot
 from envsync.limits import Limits
 from envsync.model import Host
 from envsync.ports import Command, Completed, Connection, LineSink
+from envsync.report import HostReport
 from envsync.runner import Fleet
 
 A, B, C = Host("a"), Host("b"), Host("c")
@@ -188,3 +199,46 @@ def test_host_that_cannot_say_who_runs_there_holds_the_switch() -> None:
 
     with Fleet(Fake(answer), lambda _: None, Limits(1)) as fleet:
         assert busy(fleet, decision(A).flips) == {A}
+
+
+def ended(host: Host, outcome: Outcome) -> HostReport:
+    return HostReport(host, outcome=outcome)
+
+
+def refused(host: Host, phase: Phase, cause: str) -> HostReport:
+    return HostReport(host, failure=Failed(host, phase, cause, "no", "see to it"))
+
+
+@pytest.mark.parametrize(
+    ("second", "asked", "settled"),
+    [
+        (ended(B, Outcome.SWITCHED), True, True),
+        (ended(B, Outcome.IN_SYNC), False, True),
+        (refused(B, Phase.SWITCH, "changed-meanwhile"), True, True),
+        # In another push, before it has decided anything.
+        (refused(B, Phase.SWITCH, "in-use"), False, False),
+        (refused(B, Phase.SWITCH, IN_DOUBT), True, False),
+        (refused(B, Phase.HOLD, "held"), True, False),
+        (refused(B, Phase.CONNECT, "not-tried"), True, False),
+        (ended(B, Outcome.LEFT_ALONE), False, False),
+        (ended(B, Outcome.PREPARED), False, False),
+        (HostReport(B), True, False),
+        (HostReport(C), True, False),
+    ],
+)
+def test_decision_stays_pending_until_every_host_has_said_its_end(
+    second: HostReport, *, asked: bool, settled: bool
+) -> None:
+    pending = decision(A, B)
+    reports = [ended(A, Outcome.SWITCHED), second]
+    assert is_settled(pending, reports, pending if asked else None) is settled
+
+
+def test_host_of_an_earlier_decision_that_somebody_else_has_stays_in_doubt() -> None:
+    held = HostError("held", "somebody else is at work there", hint="wait until that is done")
+    error = not_asked(held)
+    assert error.cause == IN_DOUBT
+    assert "somebody else" in error.message
+    assert "wait" in error.hint
+    assert "envsync resume" in error.hint
+    assert not_asked(LOST).message == in_doubt(LOST).message

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
 from envsync.cli.session import Session, operator
-from envsync.commit import Decision, Write
-from envsync.errors import ExitCode
+from envsync.commit import Decision, Write, is_settled
 from envsync.render import changes
 from envsync.report import Entry
 from envsync.store import Store
@@ -52,9 +51,7 @@ class Deeds:
         if (
             pending
             and pending.name == name
-            and set(pending.hosts) <= set(hosts)
-            and self._session.exit_code is not ExitCode.IN_DOUBT
-            and (self.decided or self._session.exit_code is ExitCode.OK)
+            and is_settled(pending, self._session.reports, self.decided)
         ):
             self._store.settle()
         now = datetime.now().astimezone().isoformat(timespec="seconds")

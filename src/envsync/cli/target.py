@@ -116,6 +116,20 @@ def _pending(store: Store) -> Sequence[Notice]:
     ]
 
 
+def left_behind(store: Store, name: str, hosts: Sequence[Host]) -> Sequence[Notice]:
+    """What a push of `name` to `hosts` will not complete of an earlier decision."""
+    decision = store.decision()
+    if decision is None or (decision.name == name and set(decision.hosts) <= set(hosts)):
+        return ()
+    return [
+        Notice(
+            f"a switch of {decision.name} on {len(decision.hosts)} hosts was decided and not seen"
+            " to be done on all of them, and this push is not for all of that: complete it with"
+            " `envsync resume` first, or it is forgotten"
+        )
+    ]
+
+
 def _named(where: Where, store: Store, pending: Sequence[Notice]) -> Target:
     chosen = named_hosts(where.hosts or "-", where, store)
     notices = [*pending, *chosen.notices]

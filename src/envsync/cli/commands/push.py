@@ -9,7 +9,7 @@ from pathlib import Path
 from envsync.cli.bundles import Where
 from envsync.cli.history import Deeds
 from envsync.cli.session import Session
-from envsync.cli.target import Chosen, named_hosts
+from envsync.cli.target import Chosen, left_behind, named_hosts
 from envsync.compare import compare
 from envsync.errors import ExitCode, InputError
 from envsync.lint import lint
@@ -139,7 +139,13 @@ def _read(request: Request) -> _Inputs:
     where = request.where
     chosen = named_hosts(where.hosts or "-", where, Store(where.file.parent))
     manifest, doubts = _checked(read_manifest(where.file, where.name))
-    notices = [*chosen.notices, *chosen.only_some(), *manifest.spec.notices, *doubts]
+    notices = [
+        *chosen.notices,
+        *chosen.only_some(),
+        *left_behind(Store(where.file.parent), manifest.spec.name, chosen.hosts),
+        *manifest.spec.notices,
+        *doubts,
+    ]
     if request.no_lock:
         if manifest.lock:
             raise InputError(
