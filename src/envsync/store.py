@@ -4,7 +4,7 @@
     environment.yml   the bytes that were pushed
     environment.lock  the lock that was pushed, if there was one
     decision.json     a switch that was decided and has not been seen to be done on all hosts
-    failed.json       the hosts that failed in the last run
+    failed.json       the hosts that failed last; empty after a change that went well
     log.jsonl         what was pushed and rolled back from here, one JSON object a line
     runs/*.jsonl      the events of each run, one JSON object a line
 

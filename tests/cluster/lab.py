@@ -235,6 +235,14 @@ class Ran:
     def json(self) -> Any:
         return json.loads(self.out)
 
+    @property
+    def outcomes(self) -> dict[str, str]:
+        """What became of each host, in order: its outcome, or the cause of its failure."""
+        return {
+            each["host"]: each["failure"]["cause"] if each["failure"] else each["outcome"]
+            for each in self.json["result"]["hosts"]
+        }
+
 
 @dataclass
 class Cluster:

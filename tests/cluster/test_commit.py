@@ -23,12 +23,6 @@ def current(cluster: Cluster) -> list[str]:
     return [(node.envs / "train").resolve().name for node in cluster.nodes]
 
 
-def outcomes(result: dict[str, object]) -> list[str]:
-    """What became of each host, in order."""
-    hosts: list[dict[str, object]] = result["result"]["hosts"]  # type: ignore[index]
-    return [str(h["failure"]["cause"] if h["failure"] else h["outcome"]) for h in hosts]  # type: ignore[index]
-
-
 def starts(cluster: Cluster) -> list[int]:
     return [len(node.conda_starts) for node in cluster.nodes]
 
@@ -55,7 +49,7 @@ def test_one_that_is_down_holds_the_others_until_it_is_back(make_cluster: Maker)
     before = starts(cluster)
     done = cluster.run("push", "hosts.txt", "--json")
     ready = "prepared, not switched"
-    assert (done.code, outcomes(done.json)) == (1, [ready, ready, "refused", ready])
+    assert (done.code, list(done.outcomes.values())) == (1, [ready, ready, "refused", ready])
     assert current(cluster) == old
     victim.start()
     assert cluster.run("verify").code == 0
@@ -117,7 +111,7 @@ def test_disk_that_fills_up_while_one_prepares(make_cluster: Maker) -> None:
         filler.write_bytes(b"x" * (room.f_bavail * room.f_frsize - (5 << 20)))
         done = cluster.run("push", "hosts.txt", "--json")
         ready = "prepared, not switched"
-        assert (done.code, outcomes(done.json)) == (1, [ready, "disk-full"])
+        assert (done.code, list(done.outcomes.values())) == (1, [ready, "disk-full"])
         assert current(cluster) == old
         assert cluster.run("verify").code == 0
         filler.unlink()
@@ -134,7 +128,7 @@ def test_best_effort_switches_those_that_are_ready(make_cluster: Maker) -> None:
     cluster.write_environment("tiny")
     cluster.nodes[0].stop()
     done = cluster.run("push", "hosts.txt", "--best-effort", "--json")
-    assert (done.code, outcomes(done.json)) == (1, ["refused", "installed"])
+    assert (done.code, list(done.outcomes.values())) == (1, ["refused", "installed"])
     assert (cluster.nodes[1].envs / "train").is_symlink()
 
 
@@ -146,7 +140,7 @@ def test_canary_that_fails_spares_the_others(make_cluster: Maker) -> None:
     sound = exe.read_text()
     exe.write_text("#!/bin/sh\nexit 1\n")
     done = cluster.run("push", "hosts.txt", "--canary", "1", "--json")
-    assert (done.code, outcomes(done.json)) == (1, ["failed", "left alone", "left alone"])
+    assert (done.code, list(done.outcomes.values())) == (1, ["failed", "left alone", "left alone"])
     assert starts(cluster)[1:] == [0, 0]
     exe.write_text(sound)
     assert cluster.run("push", "hosts.txt", "--canary", "1").code == 0
@@ -184,7 +178,7 @@ def test_process_that_runs_by_the_link_holds_the_switch_unless_forced(
         assert cluster.run("push", "hosts.txt", "--force").code == 0
         assert current(cluster) != old
         back = cluster.run("rollback", "--json")
-        assert (back.code, outcomes(back.json)) == (1, ["left alone", "in-use"])
+        assert (back.code, list(back.outcomes.values())) == (1, ["left alone", "in-use"])
         (process,) = back.json["result"]["hosts"][1]["processes"]
         assert process["pid"] == pid
     assert cluster.run("rollback").code == 0
@@ -299,7 +293,7 @@ def test_second_push_is_told_who_is_at_work(make_cluster: Maker, tmp_path: Path)
         wait_until(lambda: cluster.nodes[0].conda_starts)
         second = other.run("push", "hosts.txt", "--json")
         assert second.code == 1
-        assert set(outcomes(second.json)) == {"held"}
+        assert set(second.outcomes.values()) == {"held"}
         message = second.json["result"]["hosts"][0]["failure"]["message"]
         assert f"(pid {push.pid})" in message
     assert push.returncode == 0
@@ -376,7 +370,7 @@ def test_hosts_with_one_file_system_build_once_and_are_probed_each(make_cluster:
     cluster.write_environment("numlike=1.26")
     done = cluster.run("push", "hosts.txt", "--json")
     assert done.code == 0, done.out
-    assert outcomes(done.json) == ["installed"] * 3
+    assert list(done.outcomes.values()) == ["installed"] * 3
     assert len(node.conda_starts) == 1
     hosts = done.json["result"]["hosts"]
     (owner,) = {each["shares_with"] for each in hosts} - {None}

@@ -104,7 +104,7 @@ Exclude = Annotated[
     typer.Option("-x", "--exclude", metavar="HOSTS", help="All but these, in the same words."),
 ]
 Failed = Annotated[
-    bool, typer.Option("--failed", help="Only those that failed in the last run from here.")
+    bool, typer.Option("--failed", help="Only those that failed last, in a run from here.")
 ]
 Select = Annotated[
     list[str] | None,

@@ -61,16 +61,16 @@ class Session:
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
+        # All that may be wrong with the options comes before anything is opened.
+        bounds = limits(self._connecting, len(self.hosts))
+        self._live = LiveView(self.hosts, self._labels, console(stderr=True))
+        questions = Questions(self._live.paused)
+        self._transport = make_transport(self._connecting, self.hosts, questions.ask)
         self._log = (
             self._stack.enter_context(self._store.log(self._command)) if self._logged else None
         )
-        self._live = LiveView(self.hosts, self._labels, console(stderr=True))
-        questions = Questions(self._live.paused)
         self._stack.callback(questions.close)
-        self._transport = make_transport(self._connecting, self.hosts, questions.ask)
-        self.fleet = self._stack.enter_context(
-            Fleet(self._transport, self.emit, limits(self._connecting, len(self.hosts)))
-        )
+        self.fleet = self._stack.enter_context(Fleet(self._transport, self.emit, bounds))
         self._stack.enter_context(self._live)
         return self
 
@@ -79,9 +79,11 @@ class Session:
         if self._connecting.verbose:
             unread = self._transport.unread
             reading.notices(
-                self.out, [Notice(f"ssh_config: {it} is not followed") for it in unread]
+                self.out, [Notice(f"ssh_config: {each} is not followed") for each in unread]
             )
-        self._store.note_failures(each.host for each in self.reports if each.failure)
+        failed = [each.host for each in self.reports if each.failure]
+        if failed or self._logged:  # a look at hosts that are well is no reason to forget others
+            self._store.note_failures(failed)
 
     def emit(self, event: Event) -> None:
         if self._log is not None:

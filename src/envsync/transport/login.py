@@ -33,6 +33,7 @@ class Login:
         self.made_with = ""
         """The key that was taken, or `password`."""
         self._again: paramiko.PKey | None = None
+        self._retried: paramiko.PKey | None = None
         self._tried: list[str] = []
         self._on_this_connection = 0
         self._methods: Sequence[str] = ()
@@ -44,7 +45,7 @@ class Login:
         A password is sent only to a `trusted` host. Raises ConnectError when nothing is left.
         """
         self._on_this_connection = 0
-        for key in self._remaining():
+        while (key := self._next()) is not None:
             self._on_this_connection += 1
             self._tried.append(key.get_name())
             try:
@@ -67,16 +68,15 @@ class Login:
             raise self.denied()
         return self._by_password(transport, self._password)
 
-    def _remaining(self) -> Iterator[paramiko.PKey]:
-        if self._again is not None:
-            yield self._again
-        yield from self._keys
+    def _next(self) -> paramiko.PKey | None:
+        # Not by a generator of generators: left half-way, it would end the keys with it.
+        again, self._again = self._again, None
+        return again or next(self._keys, None)
 
     def _put_back(self, key: paramiko.PKey) -> None:
         """Try a key once more that was the first on a connection that broke: it may be good."""
-        is_first = self._on_this_connection == 1 and self._again is not key
-        self._again = key if is_first else None
-        if is_first:
+        if self._on_this_connection == 1 and key is not self._retried:
+            self._again = self._retried = key
             self._tried.pop()
 
     def _by_password(self, transport: paramiko.Transport, password: str) -> bool:

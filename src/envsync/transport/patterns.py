@@ -5,7 +5,7 @@ A start of ssh for each of a thousand hosts would cost more than their connectio
 
 from __future__ import annotations
 
-import contextlib
+import glob
 import re
 import shlex
 from collections.abc import Iterator, Sequence
@@ -45,38 +45,48 @@ class Patterns:
         return None if self.particular else tuple(_applies(line, name) for line in self.lines)
 
 
+_UNREAD: tuple[str, Sequence[str]] = ("", ())
+"""Stands for settings that ssh may read and this does not: then each host is asked for."""
+
+
 def _is_particular(keyword: str, words: Sequence[str]) -> bool:
     if keyword == "match":
         return [word.lower() for word in words] != ["all"]
-    return keyword.startswith("canonical") or any("%" in word for word in words)
+    return not keyword or keyword.startswith("canonical") or any("%" in word for word in words)
 
 
 def _settings(file: Path, depth: int) -> Iterator[tuple[str, Sequence[str]]]:
     """Keywords in small letters with their words, those of included files in place."""
-    if depth > _DEEPEST:
-        return
-    with contextlib.suppress(OSError):
-        for line in file.read_text(errors="replace").splitlines():
-            found = re.fullmatch(r"\s*([A-Za-z][A-Za-z0-9]*)(?:\s*=\s*|\s+)(.*?)\s*", line)
-            if found is None:
-                continue
-            keyword, words = found[1].lower(), _words(found[2])
-            if keyword != "include":
-                yield keyword, words
-                continue
-            for word in words:
-                for included in _included(word, file):
-                    yield from _settings(included, depth + 1)
-
-
-def _included(word: str, by: Path) -> Sequence[Path]:
-    """Relative names are those of ~/.ssh, or of the system's folder in its own file."""
-    folder = by.parent if str(by).startswith("/etc/") else Path("~/.ssh").expanduser()
-    path = folder / Path(word).expanduser()
     try:
-        return sorted(Path("/").glob(str(path).lstrip("/")))
-    except (ValueError, NotImplementedError, OSError):
-        return []
+        text = file.read_text(errors="replace") if depth <= _DEEPEST else None
+    except FileNotFoundError:
+        return
+    except OSError:
+        text = None
+    if text is None:
+        yield _UNREAD
+        return
+    for line in text.splitlines():
+        found = re.fullmatch(r"\s*([A-Za-z][A-Za-z0-9]*)(?:\s*=\s*|\s+)(.*?)\s*", line)
+        if found is None:
+            continue
+        keyword, words = found[1].lower(), _words(found[2])
+        if keyword != "include":
+            yield keyword, words
+            continue
+        for word in words:
+            yield from _included(word, file, depth)
+
+
+def _included(word: str, by: Path, depth: int) -> Iterator[tuple[str, Sequence[str]]]:
+    """Relative names are those of ~/.ssh, or of the system's folder in its own files."""
+    if re.search(r"[%$]", word):  # tokens and variables, which ssh fills in
+        yield _UNREAD
+        return
+    system = str(by).startswith("/etc/ssh/")
+    folder = Path("/etc/ssh") if system else Path("~/.ssh").expanduser()
+    for file in sorted(glob.glob(str(folder / Path(word).expanduser()))):  # noqa: PTH207 (any path)
+        yield from _settings(Path(file), depth + 1)
 
 
 def _words(text: str) -> Sequence[str]:

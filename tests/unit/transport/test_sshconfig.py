@@ -61,6 +61,30 @@ def test_settings_made_of_a_name_are_asked_for_each(
     assert asked == ["gpu01", "gpu02"]
 
 
+@pytest.mark.parametrize("what", ["variable", "ring", "unreadable"])
+def test_what_ssh_may_read_and_we_do_not_is_asked_for_each(
+    asked: list[str], tmp_path: Path, what: str
+) -> None:
+    """Else hosts that ssh tells apart would be taken for one."""
+    (tmp_path / "folder.conf").mkdir()
+    lines = {
+        "variable": "Include ${HOME}/more.conf",
+        "ring": f"Include {tmp_path}/config",
+        "unreadable": f"Include {tmp_path}/*.conf",
+    }
+    made = config(tmp_path, f"{lines[what]}\n")
+    made.settings(Host("gpu01"))
+    made.settings(Host("gpu02"))
+    assert asked == ["gpu01", "gpu02"]
+
+
+def test_file_that_is_included_and_not_there_is_none(asked: list[str], tmp_path: Path) -> None:
+    made = config(tmp_path, f"Include {tmp_path}/nothing*\nInclude {tmp_path}/none\n")
+    made.settings(Host("gpu01"))
+    made.settings(Host("gpu02"))
+    assert asked == ["gpu01"]
+
+
 def test_negated_pattern_and_case_are_as_in_openssh(asked: list[str], tmp_path: Path) -> None:
     made = config(tmp_path, "Host *.LAN !b.lan\n  Port 2222\nHost = b.lan\n  Port 2223\n")
     for name in ("a.lan", "c.lan", "b.lan", "d"):
