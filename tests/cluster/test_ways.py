@@ -441,8 +441,8 @@ def test_changed_host_key_passes_only_where_ssh_config_says_so(
     assert way.says("far", "echo in") == "in"
 
 
-@pytest.fixture
-def with_password(lab: Lab, tmp_path: Path) -> Iterator[Node]:
+@pytest.fixture(params=["password", "keyboard-interactive"])
+def with_password(request: pytest.FixtureRequest, lab: Lab, tmp_path: Path) -> Iterator[Node]:
     """A node that takes passwords: of a user whom only its own mount namespace knows."""
     made = subprocess.run(
         ["openssl", "passwd", "-6", "-stdin"],
@@ -453,7 +453,13 @@ def with_password(lab: Lab, tmp_path: Path) -> Iterator[Node]:
     passwd.write_text(Path("/etc/passwd").read_text() + f"jo:x:0:0::{home}:/bin/sh\n")
     shadow.write_text(Path("/etc/shadow").read_text() + f"jo:{made.stdout.strip()}:1::::::\n")
     node = Node(lab, home, "127.0.0.9", free_port("127.0.0.9"), tmp_path / "node")
-    config = node._config().replace("PasswordAuthentication no", "PasswordAuthentication yes")  # noqa: SLF001
+    config = node._config()  # noqa: SLF001 (as `Node.start`, elsewhere)
+    if request.param == "password":
+        config = config.replace("PasswordAuthentication no", "PasswordAuthentication yes")
+    else:
+        config = config.replace("UsePAM no", "UsePAM yes").replace(
+            "KbdInteractiveAuthentication no", "KbdInteractiveAuthentication yes"
+        )
     (node.folder / "sshd_config").write_text(config)
     Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
     script = (
