@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_SENT = "README, not yet: the file that it names is not sent to the nodes"
+_SENT = "what it names is not sent to the nodes yet (README)"
 _BUILD = "pip takes it from a build, and a lock has no place for how a package was built"
 _NO_PACKAGE = "conda looks for a package that no channel can have"
 _MAPPING = "conda takes the keys of the mapping, and drops what stands behind them"
@@ -36,12 +36,19 @@ REFUSED = {
     "parentheses-optional.yml": "conda drops the version",
     "pip-block-scalar.yml": "one entry, two requirements: no line to name for the second",
     "pip-config-settings.yml": _BUILD,
+    "pip-constraint.yml": _SENT,
+    "pip-editable-here.yml": _SENT,
     "pip-file-url.yml": "no node can be trusted to have the file",
+    "pip-find-links-relative.yml": _SENT,
     "pip-global-option.yml": _BUILD,
     "pip-line-end-in-entry.yml": "a second requirement could hide in the first",
+    "pip-local-wheel.yml": _SENT,
     "pip-no-binary-after-requirement.yml": "pip ignores the option there",
     "pip-option-and-requirement.yml": "pip ignores the requirement there",
     "pip-option-use-feature.yml": "pip's experiments differ from one version to the next",
+    "pip-requirements-file-joined.yml": _SENT,
+    "pip-requirements-file-url-scheme.yml": _SENT,
+    "pip-requirements-file.yml": _SENT,
     "pip-section-mapping.yml": _MAPPING,
     "pip-section-text.yml": "conda takes each letter for a requirement",
     "pip-section-twice-one-empty.yml": "conda reads the last section only",
@@ -88,14 +95,3 @@ OTHERWISE = {
     "variables-unset-mark.yml": ({"variables"}, "conda's own mark, passed on to conda as it is"),
 }
 """Both read it, and these parts are not the same."""
-
-NOT_YET = {
-    "pip-constraint.yml": _SENT,
-    "pip-editable-here.yml": _SENT,
-    "pip-find-links-relative.yml": _SENT,
-    "pip-local-wheel.yml": _SENT,
-    "pip-requirements-file-joined.yml": _SENT,
-    "pip-requirements-file-url-scheme.yml": _SENT,
-    "pip-requirements-file.yml": _SENT,
-}
-"""What is still to be done, and what would be right."""

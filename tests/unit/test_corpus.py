@@ -1,7 +1,7 @@
 """The reader, held against what a real conda made of each file of the corpus.
 
-`corpus/expected.json` is made by `make corpus`. Where envsync does something else, on purpose
-or not yet, a line in one of the tables below says so; a line that is no longer true fails.
+`corpus/expected.json` is made by `make corpus`. Where envsync does something else, a
+line in one of the tables below says why; a line that is no longer true fails.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from rattler import MatchSpec
 
-from corpus.differences import NOT_YET, OTHERWISE, READ, REFUSED
+from corpus.differences import OTHERWISE, READ, REFUSED
 from envsync.errors import InputError
 from envsync.manifest import parse_manifest
 from envsync.requirement import Requirement
@@ -25,24 +25,15 @@ EXPECTED: dict[str, dict[str, Any]] = json.loads(
 )["files"]
 
 
-def cases() -> list[Any]:
-    return [
-        pytest.param(file, id=file, marks=pytest.mark.xfail(reason=NOT_YET[file], strict=True))
-        if file in NOT_YET
-        else pytest.param(file, id=file)
-        for file in EXPECTED
-    ]
-
-
 def test_every_file_has_an_answer_and_every_difference_a_file() -> None:
     files = {file.name for file in CORPUS.glob("*.y*ml")}
     assert set(EXPECTED) == files
-    tables = [*REFUSED, *READ, *OTHERWISE, *NOT_YET]
+    tables = [*REFUSED, *READ, *OTHERWISE]
     assert set(tables) <= files
     assert len(tables) == len(set(tables))
 
 
-@pytest.mark.parametrize("file", cases())
+@pytest.mark.parametrize("file", EXPECTED)
 def test_reads_as_conda_does(file: str) -> None:
     conda = EXPECTED[file]
     assert file not in REFUSED or "error" not in conda

@@ -87,7 +87,7 @@ def test_conda_lock_with_a_section_for_each_platform() -> None:
     assert linux.conda[1].url == (
         "https://conda.anaconda.org/conda-forge/linux-64/numpy-1.26.4-py311h64a7726_0.conda"
     )
-    assert linux.pip[0].startswith("einops @ https://files.pythonhosted.org/")
+    assert linux.pip[0].startswith("einops @ https://files.example.org/")
     assert linux.direct == (
         "flash @ git+https://g.test/flash@0123456789abcdef0123456789abcdef01234567",
     )
@@ -99,8 +99,8 @@ def test_conda_lock_with_a_section_for_each_platform() -> None:
         ("version: 1\nmeta", "version: 7\nmeta", "of version 7"),
         ("    platform: osx-arm64\n", "    platform: ../../etc\n", "no platform"),
         ("    hash:\n", "    hush:\n", "a mapping is missing"),
-        ("https://files.pythonhosted.org/packages/44/5a/f0b9/", "/home/me/", "other machines"),
-        ("https://files.pythonhosted.org/packages/44/5a/f0b9/", "file:///home/", "other machines"),
+        ("https://files.example.org/packages/44/5a/f0b9/", "/home/me/", "other machines"),
+        ("https://files.example.org/packages/44/5a/f0b9/", "file:///home/", "other machines"),
         (
             "      md5: 293e0713ae804b5527a673e7605c04fc\n      sha256: a4",
             "      sha256: x4",
@@ -124,7 +124,7 @@ def test_pixi_lock_in_the_order_in_which_conda_can_link() -> None:
     assert section.conda[0].md5 == "4222072737ccff51314b5ece9c7d6f5a"
     assert section.conda[0].sha256.startswith("5aaa3663")
     (einops,) = section.pip
-    assert einops.startswith("einops @ https://files.pythonhosted.org/packages/44/5a/f0b9/einops-")
+    assert einops.startswith("einops @ https://files.example.org/packages/44/5a/f0b9/einops-")
     assert einops.endswith(
         " --hash=sha256:9572fb63046264a862693b0a87088af3bdc8c068fde03de63453cbbde245465f"
     )

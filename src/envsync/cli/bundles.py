@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from envsync.cli.options import (
+    DEFAULT_FILE,
     AcceptNew,
     AskPass,
     ConnectTimeout,
     Deadline,
+    EnvironmentFile,
     Exclude,
     Failed,
     FanOut,
+    Hosts,
     Identity,
     KnownHosts,
     Launcher,
     LauncherOption,
     Limit,
     MaxFailures,
+    MaybeHosts,
+    Name,
     SshConfig,
     Verbose,
 )
@@ -125,37 +130,73 @@ class Where:
     connecting: Connecting
     selecting: Selecting = Selecting((), (), failed=False)
 
+    @classmethod
+    def of(
+        cls,
+        hosts: MaybeHosts = None,
+        file: EnvironmentFile = DEFAULT_FILE,
+        name: Name = None,
+        *,
+        selecting: Selecting,
+        connecting: Connecting,
+    ) -> Where:
+        """Of a command that has the hosts of the last push to fall back on."""
+        return cls(hosts, file, name, connecting, selecting)
 
-_BUNDLES: dict[str, Callable[..., Any]] = {"connecting": Connecting.of, "selecting": Selecting.of}
-"""Arguments of commands that stand for several options each."""
+    @classmethod
+    def named(
+        cls,
+        hosts: Hosts,
+        file: EnvironmentFile = DEFAULT_FILE,
+        name: Name = None,
+        *,
+        selecting: Selecting,
+        connecting: Connecting,
+    ) -> Where:
+        """Of a command that wants to be told the hosts."""
+        return cls(hosts, file, name, connecting, selecting)
+
+
+_BUNDLES: dict[str, Callable[..., Any]] = {
+    "where": Where.of,
+    "named": Where.named,
+    "connecting": Connecting.of,
+    "selecting": Selecting.of,
+}
+"""Arguments of commands that stand for several options each; a bundle may hold others."""
 
 
 def reaching_hosts(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command options in place of its arguments `connecting` and `selecting`."""
-    own = inspect.signature(command, eval_str=True).parameters
-    options = {
-        name: inspect.signature(make, eval_str=True).parameters
-        for name, make in _BUNDLES.items()
-        if name in own
-    }
+    """Give a command options in place of those of its arguments that are bundles."""
 
     @functools.wraps(command)
     def with_options(**words: Any) -> None:
-        made = {
-            name: _BUNDLES[name](**{option: words.pop(option) for option in each})
-            for name, each in options.items()
-        }
-        command(**words, **made)
+        command(**_bundled(command, words))
 
     parameters = [
-        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for each in own.values()
-        for parameter in (options[each.name].values() if each.name in options else (each,))
+        each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in _options_of(command)
     ]
     # What typer reads a command's options from.
     with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     with_options.__annotations__ = {each.name: each.annotation for each in parameters}
     return with_options
+
+
+def _options_of(taker: Callable[..., Any]) -> Iterator[inspect.Parameter]:
+    """The arguments of `taker`, with those that a bundle stands for in its place."""
+    for each in inspect.signature(taker, eval_str=True).parameters.values():
+        if make := _BUNDLES.get(each.name):
+            yield from _options_of(make)
+        else:
+            yield each
+
+
+def _bundled(taker: Callable[..., Any], words: dict[str, Any]) -> dict[str, Any]:
+    """The words that `taker` wants, its bundles made of others."""
+    return {
+        name: make(**_bundled(make, words)) if (make := _BUNDLES.get(name)) else words[name]
+        for name in inspect.signature(taker).parameters
+    }
 
 
 def _absolute(file: Path) -> str:

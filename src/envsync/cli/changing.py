@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from envsync.cli.bundles import Connecting, Selecting, Where, reaching_hosts
+from envsync.cli.bundles import Connecting, Where, reaching_hosts
 from envsync.cli.options import (
     DEFAULT_FILE,
     AsJson,
@@ -18,9 +18,6 @@ from envsync.cli.options import (
     Canary,
     EnvironmentFile,
     Force,
-    Hosts,
-    MaybeHosts,
-    Name,
     NoLock,
     Rebuild,
     Relock,
@@ -31,9 +28,6 @@ from envsync.cli.options import (
 
 @reaching_hosts
 def push(
-    hosts: Hosts,
-    file: EnvironmentFile = DEFAULT_FILE,
-    name: Name = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Look at every host and say what would be done.")
     ] = False,
@@ -47,8 +41,7 @@ def push(
     break_lock: BreakLock = False,
     timeout: Timeout = 3600.0,
     *,
-    selecting: Selecting,
-    connecting: Connecting,
+    named: Where,
     as_json: AsJson = False,
 ) -> None:
     """Make the environment of FILE on every host; all switch, or none.
@@ -71,22 +64,17 @@ def push(
         force=force,
         replace=replace,
     )
-    where = Where(hosts, file, name, connecting, selecting)
-    request = Request(where, options, relock, no_lock, as_json)
+    request = Request(named, options, relock, no_lock, as_json)
     raise typer.Exit(push(request))
 
 
 @reaching_hosts
 def lock(
-    hosts: Hosts,
-    file: EnvironmentFile = DEFAULT_FILE,
-    name: Name = None,
     relock: Relock = False,
     break_lock: BreakLock = False,
     timeout: Timeout = 3600.0,
     *,
-    selecting: Selecting,
-    connecting: Connecting,
+    named: Where,
     as_json: AsJson = False,
 ) -> None:
     """Solve FILE once a platform, and write the lock beside it.
@@ -98,25 +86,20 @@ def lock(
     from envsync.push import PushOptions
 
     options = PushOptions(ticket(break_lock=break_lock), timeout=timeout)
-    where = Where(hosts, file, name, connecting, selecting)
-    request = Request(where, options, relock, as_json=as_json)
+    request = Request(named, options, relock, as_json=as_json)
     raise typer.Exit(lock(request))
 
 
 @reaching_hosts
 def rollback(
-    hosts: MaybeHosts = None,
     to: Annotated[
         str | None,
         typer.Option("--to", metavar="GENERATION", help="Which one, instead of the one before."),
     ] = None,
-    file: EnvironmentFile = DEFAULT_FILE,
-    name: Name = None,
     force: Force = False,
     break_lock: BreakLock = False,
     *,
-    selecting: Selecting,
-    connecting: Connecting,
+    where: Where,
     as_json: AsJson = False,
 ) -> None:
     """Make the generation before this one current again on every host.
@@ -127,7 +110,6 @@ def rollback(
     from envsync.cli.commands.rollback import rollback
     from envsync.cli.session import ticket
 
-    where = Where(hosts, file, name, connecting, selecting)
     whose = ticket(break_lock=break_lock)
     raise typer.Exit(rollback(where, to, whose, force=force, as_json=as_json))
 
@@ -150,7 +132,6 @@ def resume(
 
 @reaching_hosts
 def prune(
-    hosts: MaybeHosts = None,
     keep: Annotated[
         int, typer.Option("--keep", min=1, help="How many to keep, the current one included.")
     ] = 3,
@@ -160,12 +141,9 @@ def prune(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be removed, and remove nothing.")
     ] = False,
-    file: EnvironmentFile = DEFAULT_FILE,
-    name: Name = None,
     break_lock: BreakLock = False,
     *,
-    selecting: Selecting,
-    connecting: Connecting,
+    where: Where,
     as_json: AsJson = False,
 ) -> None:
     """Remove old generations from every host.
@@ -176,5 +154,4 @@ def prune(
     from envsync.cli.session import ticket
 
     wishes = Wishes(keep, ticket(break_lock=break_lock), dry_run, clean)
-    where = Where(hosts, file, name, connecting, selecting)
     raise typer.Exit(prune(where, wishes, as_json=as_json))

@@ -25,13 +25,9 @@ from envsync.cli.options import (
 
 @reaching_hosts
 def verify(
-    hosts: MaybeHosts = None,
-    file: EnvironmentFile = DEFAULT_FILE,
-    name: Name = None,
     fail_on: FailOnOption = FailOn.ERROR,
     *,
-    selecting: Selecting,
-    connecting: Connecting,
+    where: Where,
     as_json: AsJson = False,
 ) -> None:
     """Check that every node still holds the same environment.
@@ -42,7 +38,6 @@ def verify(
     """
     from envsync.cli.commands.verify import verify
 
-    where = Where(hosts, file, name, connecting, selecting)
     raise typer.Exit(verify(where, fail_on, as_json=as_json))
 
 
@@ -94,18 +89,13 @@ def log(
 
 @reaching_hosts
 def status(
-    hosts: MaybeHosts = None,
-    file: EnvironmentFile = DEFAULT_FILE,
-    name: Name = None,
     *,
-    selecting: Selecting,
-    connecting: Connecting,
+    where: Where,
     as_json: AsJson = False,
 ) -> None:
     """Show which generations each host keeps, and who uses them."""
     from envsync.cli.commands.prune import status
 
-    where = Where(hosts, file, name, connecting, selecting)
     raise typer.Exit(status(where, as_json=as_json))
 
 

@@ -130,7 +130,7 @@ def _commands(plan: Blueprint) -> list[str]:
 
 def _clean() -> str:
     """Drops conda's package cache, what was read, and what pip left."""
-    return f"rm -rf {shlex.quote(_WORK)} /root/.cache"
+    return f'rm -rf {shlex.quote(_WORK)} "$HOME/.cache"'
 
 
 def _post(plan: Blueprint) -> Iterator[str]:

@@ -145,7 +145,7 @@ def test_locked_pip_wants_hashes_and_adds_nothing() -> None:
     (build, _) = [rest for word, rest in instructions(dockerfile(LOCKED)) if word == "RUN"]
     assert "--no-deps --require-hashes --requirement /tmp/envsync/pip.txt" in build
     assert "--no-deps --requirement /tmp/envsync/direct.txt" in build
-    assert build.endswith("&& rm -rf /tmp/envsync /root/.cache")
+    assert build.endswith('&& rm -rf /tmp/envsync "$HOME/.cache"')
     assert "CONDA_OVERRIDE_CUDA" not in build
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,13 +11,13 @@ from envsync.cli.bundles import Where
 from envsync.cli.history import Deeds
 from envsync.cli.session import Session
 from envsync.cli.target import Chosen, left_behind, named_hosts
-from envsync.compare import compare
+from envsync.compare import Row, compare
 from envsync.errors import ExitCode, InputError
 from envsync.lint import lint
 from envsync.lock import Lock, digest, format_lock, lock_file
 from envsync.manifest import Manifest, lock_beside, read_manifest
 from envsync.model import Notice
-from envsync.push import Keep, PushOptions, make_lock
+from envsync.push import Keep, Pushed, PushOptions, make_lock
 from envsync.push import push as push_to
 from envsync.render import changes, envelope, reading
 from envsync.store import LastPush, Store, write_whole
@@ -43,6 +44,35 @@ class _Inputs:
     notices: tuple[Notice, ...]
 
 
+class _Memory:
+    """What a push leaves in its folder: the lock, and what the nodes should hold."""
+
+    def __init__(self, request: Request, inputs: _Inputs, store: Store) -> None:
+        self._where = request.where
+        self._inputs = inputs
+        self._store = store
+        self._lock = inputs.lock
+
+    def keep(self, lock: Lock) -> None:
+        """A lock was solved: it counts from now on."""
+        self._lock = lock
+        _write_lock(self._where.file, lock)
+
+    def remember(self) -> None:
+        """This is what the nodes hold, or are about to."""
+        spec = self._inputs.manifest.spec
+        self._store.remember(
+            LastPush(
+                self._inputs.chosen.all_hosts,
+                spec.name,
+                spec.source,
+                spec.raw,
+                format_lock(self._lock).encode() if self._lock else b"",
+                self._where.connecting.record(),
+            )
+        )
+
+
 def push(request: Request) -> int:
     """Read everything, check everything, and only then touch a host."""
     inputs = _read(request)
@@ -50,56 +80,37 @@ def push(request: Request) -> int:
     store = Store(request.where.file.parent)
     session = _session("push", request, inputs, logged=not options.dry_run)
     deeds = Deeds(store, session, "push")
-
-    def remember(lock: Lock | None) -> None:
-        store.remember(
-            LastPush(
-                inputs.chosen.all_hosts,
-                spec.name,
-                spec.source,
-                spec.raw,
-                format_lock(lock).encode() if lock else b"",
-                request.where.connecting.record(),
-            )
-        )
-
-    lock = inputs.lock
-
-    def keep_lock(solved: Lock) -> None:
-        nonlocal lock
-        lock = solved
-        _write_lock(request.where.file, solved)
-
-    keep = Keep(keep_lock, deeds.deciding(lambda: remember(lock)))
+    memory = _Memory(request, inputs, store)
+    keep = Keep(memory.keep, deeds.deciding(memory.remember))
     with deeds.telling_interruptions(), session:
-        pushed = push_to(session.fleet, inputs.chosen.hosts, spec, lock, options, keep)
+        pushed = push_to(session.fleet, inputs.chosen.hosts, spec, inputs.lock, options, keep)
     rows = compare(list(pushed.facts.values()))
     exit_code = session.exit_code
     if exit_code is ExitCode.OK and any(row.matters for row in rows):
         exit_code = ExitCode.DIFFERENT
     if not options.dry_run:
         if not deeds.decided and exit_code is ExitCode.OK:
-            remember(pushed.lock)
-        deeds.done(
-            spec.name,
-            pushed.generations,
-            digest(format_lock(pushed.lock).encode()) if pushed.lock else "",
-            changes.push_outcome(session.reports),
-        )
+            memory.remember()
+        lock_digest = digest(format_lock(pushed.lock).encode()) if pushed.lock else ""
+        outcome = changes.push_outcome(session.reports)
+        deeds.done(spec.name, pushed.generations, lock_digest, outcome)
     changes.pushed(session.out, spec.name, pushed, rows, session.reports, session.fold)
-    return session.finish(
-        exit_code,
-        {
-            "name": spec.name,
-            "generations": pushed.generations,
-            "lock": str(lock_file(request.where.file)) if pushed.lock else None,
-            "dry_run": options.dry_run,
-            "hosts": [envelope.host_record(report) for report in session.reports],
-            "differences": envelope.rows_record(
-                [row for row in rows if row.differs], tuple(pushed.facts)
-            ),
-        },
-    )
+    return session.finish(exit_code, {"name": spec.name, **_record(request, pushed, rows, session)})
+
+
+def _record(
+    request: Request, pushed: Pushed, rows: Sequence[Row], session: Session
+) -> dict[str, object]:
+    """What --json tells of a push, besides the name."""
+    return {
+        "generations": pushed.generations,
+        "lock": str(lock_file(request.where.file)) if pushed.lock else None,
+        "dry_run": request.options.dry_run,
+        "hosts": [envelope.host_record(report) for report in session.reports],
+        "differences": envelope.rows_record(
+            [row for row in rows if row.differs], tuple(pushed.facts)
+        ),
+    }
 
 
 def lock(request: Request) -> int:
