@@ -24,7 +24,7 @@ test: $(VENV)/.test  ## Unit tests, then real sshd and real conda
 	$(BIN)/pytest tests/unit
 	$(BIN)/pytest tests/cluster -n 2 --dist worksteal
 
-test-long: $(VENV)/.test  ## What takes minutes: the demo, kill -9 at twenty moments of a push
+test-long: $(VENV)/.test  ## What takes minutes: the demo, failing networks, a thousand hosts
 	$(BIN)/python tests/need.py
 	$(BIN)/pytest tests/long --timeout 1200
 
