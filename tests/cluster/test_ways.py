@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -363,6 +364,23 @@ def test_passphrase_is_asked_for_once_for_all_hosts(way: Way, node: Node, locked
     assert len(asked) == 2
     assert str(locked) in asked[0]
     assert "does not open it" in asked[1]
+
+
+def test_passphrase_that_is_typed_slowly_opens_the_way_all_the_same(
+    way: Way, make_cluster: Maker, tmp_path: Path, agent: str, locked: Path
+) -> None:
+    """Sshd hangs up on a login that takes too long (LoginGraceTime)."""
+    (node,) = make_cluster(1, conda=False, extra="LoginGraceTime 2").nodes
+    keygen(tmp_path / "wrong")
+    add(agent, tmp_path / "wrong")
+    way.to("far", node, f"IdentityFile {locked}", f"IdentityAgent {agent}")
+    way.file.write_text(way.file.read_text().replace(f"IdentityFile {way.lab.key}", "Port 22"))
+
+    def ask(_: str) -> str:
+        time.sleep(4)
+        return "pa55phrase-0f-0urs"
+
+    assert way.says("far", "echo in", ask=ask) == "in"
 
 
 def test_passphrase_that_nobody_gives_is_named(way: Way, node: Node, locked: Path) -> None:

@@ -2,7 +2,8 @@
 
 Those named by -i, those of ssh_config that the agent holds, the agent's others, those of
 ssh_config in files; encrypted files last, since they cost a question. The key that fitted one
-host of a cluster is tried first on the next, so this is gone through once.
+host is tried first on the next for which ssh_config says the same of keys, so this is gone
+through once.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Identities:
         self._asking = threading.Lock()
         self._files: dict[Path, KeyFile] = {}
         self._opened: dict[Path, paramiko.PKey | None] = {}
-        self._worked: paramiko.PKey | None = None
+        self._worked: dict[Wanted, paramiko.PKey] = {}
         self._named = named
         for file in named:
             if not file.expanduser().exists():
@@ -69,7 +70,7 @@ class Identities:
         Each connection has an agent session of its own, since paramiko's cannot be shared.
         """
         tried: set[bytes] = set()
-        worked = self._worked
+        worked = self._worked.get(wanted)
         if worked is not None and not isinstance(worked, AgentKey):
             tried.add(_presented(worked))
             yield worked
@@ -79,9 +80,9 @@ class Identities:
                     tried.add(_presented(key))
                     yield key
 
-    def remember(self, key: paramiko.PKey) -> None:
+    def remember(self, key: paramiko.PKey, wanted: Wanted) -> None:
         """Note the key that was accepted: on a cluster it fits the next node as well."""
-        self._worked = key
+        self._worked[wanted] = key
 
     def skipped(self, wanted: Wanted) -> Sequence[str]:
         """Keys that could not be used, with the reason, for the message when none fits."""

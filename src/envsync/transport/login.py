@@ -46,6 +46,9 @@ class Login:
         """
         self._on_this_connection = 0
         while (key := self._next()) is not None:
+            if not transport.is_active():  # the server did not wait for a passphrase
+                self._again = key
+                return False
             self._on_this_connection += 1
             self._tried.append(key.get_name())
             try:
@@ -58,7 +61,7 @@ class Login:
                     continue
                 self._put_back(key)
                 return False
-            self._identities.remember(key)
+            self._identities.remember(key, self._way.keys)
             self.made_with = fingerprint(key.get_name(), key.asbytes())
             if not more:
                 return True
