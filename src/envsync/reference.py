@@ -13,12 +13,10 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from envsync import scripts
-from envsync.errors import HostError, InputError
-from envsync.lock import linking_order
+from envsync.errors import InputError
 from envsync.model import Facts
 from envsync.ports import Command, Completed
-from envsync.records import read_records, split
-from envsync.solution import depends_of, solved
+from envsync.solution import answered, in_linking_order, solved
 from envsync.spec import parse_environment
 
 _OFFER = re.compile(r"(?:-c|--channel|--override-channels -c)[ =](\S+)")
@@ -83,14 +81,7 @@ def reading(prefix: str) -> Command:
 
 def parse(done: Completed, name: str, subdir: str, facts: Facts) -> Reference:
     """Read the answer; `facts` say which packages are pip's. Raises HostError."""
-    parts = split(done.text)
-    if done.exit_code or "end" not in parts:
-        raise HostError(
-            "probe",
-            f"reading the environment failed with exit code {done.exit_code}",
-            hint="see what the host printed",
-            output=done.log,
-        )
+    parts = answered(done, "probe")
     inspected = _json("\n".join(parts["pip"]))
     asked, channels = _pushed("\n".join(line[1:] for line in parts["file"]))
     history = parts["history"]
@@ -109,13 +100,9 @@ def parse(done: Completed, name: str, subdir: str, facts: Facts) -> Reference:
 
 
 def _conda(parts: Mapping[str, list[str]]) -> tuple[CondaRecord, ...]:
-    found = read_records(parts["conda"])
-    depends = depends_of(parts["depends"])
-    order = linking_order({each["name"]: depends.get(file, set()) for file, each in found.items()})
-    records = {each["name"]: each for each in found.values()}
     return tuple(
         CondaRecord(
-            name,
+            each["name"],
             each["version"],
             each.get("build") or each.get("build_string") or "",
             str(each.get("channel") or ""),
@@ -123,8 +110,7 @@ def _conda(parts: Mapping[str, list[str]]) -> tuple[CondaRecord, ...]:
             each.get("md5") or "",
             each.get("sha256") or "",
         )
-        for name in order
-        for each in [records[name]]
+        for each in in_linking_order(parts)
     )
 
 

@@ -51,25 +51,36 @@ def hashes(prefix: str, requirements: str, timeout: float) -> Command:
 
 def parse_solution(done: Completed, facts: Facts) -> Solution:
     """Read the answer; `facts` say which packages are pip's. Raises HostError."""
-    parts = split(done.text)
-    if done.exit_code or "end" not in parts:
-        raise HostError(
-            "lock",
-            f"reading the solved environment failed with exit code {done.exit_code}",
-            hint="see what the host printed",
-            output=done.log,
-        )
-    found = read_records(parts["conda"])
-    records = {each["name"]: each for each in found.values()}
-    depends = depends_of(parts["depends"])
-    order = linking_order({each["name"]: depends.get(file, set()) for file, each in found.items()})
+    parts = answered(done, "lock")
     origins = _origins(parts["pip"], done.log) if facts.pip else {}
     lines = [_requirement(each, origins.get(each.name)) for each in facts.pip]
     return Solution(
-        tuple(_locked(records[name]) for name in order),
+        tuple(map(_locked, in_linking_order(parts))),
         tuple(sorted(line for line in lines if "+" not in _scheme(line))),
         tuple(sorted(line for line in lines if "+" in _scheme(line))),
     )
+
+
+def answered(done: Completed, cause: str) -> Mapping[str, list[str]]:
+    """The parts of the answer to `solved`. Raises HostError of that cause for half a one."""
+    parts = split(done.text)
+    if done.exit_code or "end" not in parts:
+        raise HostError(
+            cause,
+            f"reading the environment failed with exit code {done.exit_code}",
+            hint="see what the host printed",
+            output=done.log,
+        )
+    return parts
+
+
+def in_linking_order(parts: Mapping[str, list[str]]) -> list[Mapping[str, Any]]:
+    """Conda's records from the answer to `solved`, each after those that it depends on."""
+    found = read_records(parts["conda"])
+    records = {each["name"]: each for each in found.values()}
+    depends = _depends(parts["depends"])
+    order = linking_order({each["name"]: depends.get(file, set()) for file, each in found.items()})
+    return [records[name] for name in order]
 
 
 def parse_hashes(done: Completed, requirements: Sequence[str]) -> tuple[str, ...]:
@@ -94,7 +105,7 @@ def parse_hashes(done: Completed, requirements: Sequence[str]) -> tuple[str, ...
     return tuple(f"{line} --hash=sha256:{found[_name(line)]}" for line in requirements)
 
 
-def depends_of(lines: Iterable[str]) -> Mapping[str, set[str]]:
+def _depends(lines: Iterable[str]) -> Mapping[str, set[str]]:
     """By file name of the record: the names of what it depends on."""
     found: dict[str, set[str]] = {}
     for line in lines:
