@@ -108,9 +108,10 @@ def ping(
     connecting: Connecting,
     as_json: AsJson = False,
 ) -> None:
-    """Reach every host, and say how: address, user, key, host key, time, conda.
+    """Reach every host, and say how.
 
-    Changes nothing. A host that is not reached is shown with its cause, and with the command
+    With which address, user, key and host key, how fast, and which conda is there. Changes
+    nothing. A host that is not reached is shown with its cause, and with the command
     that shows the same in ssh.
     """
     from envsync.cli.commands.ping import ping
