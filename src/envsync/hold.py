@@ -12,7 +12,7 @@ import re
 import secrets
 import socket
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -126,6 +126,18 @@ def holding(
                 _release(node, places[node.host], name, ticket)
 
             fleet.each(owners, give_back, bounded=False)
+
+
+def tidy(fleet: Fleet, places: Mapping[Host, str], name: str, ticket: Ticket) -> None:
+    """Give back what a push that is no more has left taken; what is somebody's stays theirs."""
+    careful = replace(ticket, break_lock=False)
+
+    def task(node: Node) -> None:
+        with contextlib.suppress(HostError):
+            take(node, places[node.host], name, careful)
+            _release(node, places[node.host], name, careful)
+
+    fleet.each(places, task)
 
 
 def take(node: Node, envs_dir: str, name: str, ticket: Ticket) -> str:

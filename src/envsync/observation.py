@@ -68,6 +68,8 @@ class Observation:
     changed: tuple[str, ...] = ()
     """Generations that were whole, and into which somebody installed by hand."""
     unsealed: tuple[str, ...] = ()
+    taken: bool = False
+    """A push has the environment, or one that is no more has left it so."""
     history: tuple[Switch, ...] = ()
     """Oldest first; of a long history the end."""
 
@@ -132,6 +134,7 @@ def parse(done: Completed) -> Observation:
         sealed=tuple(answers.get("sealed", ())),
         changed=tuple(answers.get("changed", ())),
         unsealed=tuple(answers.get("unsealed", ())),
+        taken="taken" in answers,
         history=tuple(_history(switched)),
     )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from envsync.commit import Decision, Flip, Write, busy, commit
 from envsync.events import Ended, Failed, Noted, Outcome, Phase
-from envsync.hold import Held, Ticket, holding
+from envsync.hold import Held, Ticket, holding, tidy
 from envsync.lock import Lock, Section
 from envsync.model import Facts, Host
 from envsync.observation import Observation
@@ -98,6 +98,8 @@ def push(
         return Pushed(plan, {}, lock=lock)
     if not plan.changes and not canaries.hosts:
         _refuse(job, plan)
+        left = {host: seen.envs_dir for host, seen in observations.items() if seen.taken}
+        tidy(fleet, left, spec.name, options.ticket)
         for step in plan.steps:
             fleet.emit(Ended(step.host, Outcome.IN_SYNC))
         return Pushed(plan, {}, lock=lock)

@@ -316,6 +316,13 @@ def test_lock_of_a_push_that_is_gone_from_another_machine_is_broken_on_request(
     assert "--break-lock" in done.out
     assert cluster.run("push", "hosts.txt", "--break-lock").code == 0
     assert not lock.exists()
+    # Killed when all had switched: there is nothing left to do, but something to tidy.
+    lock.mkdir()
+    here = os.uname().nodename
+    (lock / "owner").write_text(f"bbbb\tgpu01\t{here}\t999999:1\t1700000000\tops@login9 (pid 7)\n")
+    again = cluster.run("push", "hosts.txt", "--json")
+    assert (again.code, set(again.outcomes.values())) == (0, {"in sync"})
+    assert not lock.exists()
 
 
 def test_plain_environment_is_adopted_on_request_and_comes_back(make_cluster: Maker) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from envsync.errors import HostError
 from envsync.events import Event, Failed, Shared
-from envsync.hold import Owner, Ticket, holding, take
+from envsync.hold import Owner, Ticket, holding, take, tidy
 from envsync.limits import Limits
 from envsync.model import Host
 from envsync.runner import Fleet, Node
@@ -27,6 +27,11 @@ MINE = Ticket("me@here")
 
 def node(host: Host) -> Node:
     return Node(host, TRANSPORT.connect(host), lambda _: None)
+
+
+GONE = f"aaaa\tgpu01\t{os.uname().nodename}\t999999:1\t1700000000\tops@login9 (pid 7)\n"
+"""The connection that took it has ended: there is no such process."""
+THEIRS = "bbbb\tgpu02\tfar-away\t12:34\t1700000000\tops@login9 (pid 7)\n"
 
 
 def owner_file(envs: Path) -> Path:
@@ -74,6 +79,22 @@ def test_what_is_held_is_given_back_though_the_time_of_the_run_is_over(tmp_path:
             time_over.setattr("envsync.runner.time.monotonic", lambda: clock)
         time_over.undo()
     assert list((tmp_path / ".envsync").iterdir()) == []
+    assert not [event for event in events if isinstance(event, Failed)]
+
+
+def test_what_a_push_that_is_no_more_left_is_tidied_and_what_is_somebodys_stays(
+    tmp_path: Path,
+) -> None:
+    gone, theirs = tmp_path / "gone", tmp_path / "theirs"
+    for envs, owner in ((gone, GONE), (theirs, THEIRS)):
+        owner_file(envs).parent.mkdir(parents=True)
+        owner_file(envs).write_text(owner)
+    events: list[Event] = []
+    mine = replace(MINE, break_lock=True)
+    with Fleet(TRANSPORT, events.append, Limits(2)) as fleet:
+        tidy(fleet, {HERE: str(gone), THERE: str(theirs)}, "train", mine)
+    assert list((gone / ".envsync").iterdir()) == []
+    assert owner_file(theirs).read_text() == THEIRS
     assert not [event for event in events if isinstance(event, Failed)]
 
 

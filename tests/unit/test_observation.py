@@ -121,6 +121,10 @@ def test_generations_link_and_plain_environments(tmp_path: Path) -> None:
     assert (seen.sealed, seen.unsealed) == (("aaa", "bbb"), ("ccc",))
     assert (seen.current("train"), seen.plain) == ("bbb", None)
     assert look(tmp_path, "byhand").plain == str(envs / "byhand")
+    assert not seen.taken
+    (envs / ".envsync" / "train" / ".push").mkdir()
+    assert look(tmp_path).taken
+    assert not look(tmp_path, "byhand").taken
 
 
 @pytest.mark.parametrize(

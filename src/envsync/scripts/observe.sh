@@ -201,6 +201,9 @@ environment() { # in $envs_dir
             say unsealed "${prefix##*/}"
         fi
     done
+    if [ -d "$envs_dir/.envsync/$name/.push" ]; then
+        say taken yes
+    fi
     # Its lines have no tab, and follow as they are.
     if [ -r "$envs_dir/.envsync/$name/history" ]; then
         tail -n 100 "$envs_dir/.envsync/$name/history"
