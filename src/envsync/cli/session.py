@@ -135,9 +135,9 @@ def limits(connecting: Connecting, hosts: int) -> Limits:
     cores = os.cpu_count() or 1
     deadline = connecting.deadline
     return Limits(
-        # A connection is work for a core; more threads than that takes only get into each
-        # other's way.
-        fan_out=connecting.fan_out or min(64, max(16, 8 * cores)),
+        # A connection is work for a core, and more threads than that takes get into each
+        # other's way; but half of the time of each is waiting for its host.
+        fan_out=connecting.fan_out or min(64, max(32, 8 * cores)),
         waiting=connecting.fan_out or 256,
         max_failures=_most_failures(connecting.max_failures, hosts),
         deadline=None if deadline is None else time.monotonic() + deadline,

@@ -14,7 +14,7 @@ from envsync.lock import Lock
 from envsync.model import Host
 from envsync.push import Pushed
 from envsync.render import table
-from envsync.render.screens import count_holding, count_nodes, host_notes, troubles
+from envsync.render.ends import count_holding, count_nodes, host_notes, troubles
 from envsync.render.table import Fold
 from envsync.report import HostReport
 from envsync.rollback import RolledBack

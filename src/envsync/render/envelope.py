@@ -11,7 +11,6 @@ from typing import Any
 from envsync import __version__
 from envsync.compare import Row
 from envsync.errors import EnvsyncError, HostError, InputError
-from envsync.judge import Finding
 from envsync.lock import Section
 from envsync.model import Host
 from envsync.report import HostReport
@@ -90,21 +89,6 @@ def rows_record(rows: Sequence[Row], hosts: Sequence[Host]) -> list[dict[str, An
             "values": {str(host): value for host, value in zip(hosts, row.values, strict=True)},
         }
         for row in rows
-    ]
-
-
-def findings_record(found: Sequence[Finding]) -> list[dict[str, Any]]:
-    return [
-        {
-            "host": str(each.host),
-            "cause": each.cause,
-            "what": each.what,
-            "message": each.message,
-            "hint": each.hint,
-            "level": each.level,
-            "reason": each.reason,
-        }
-        for each in found
     ]
 
 

@@ -12,7 +12,8 @@ from envsync.model import Host
 from envsync.observation import Switch
 from envsync.ping import Pong
 from envsync.prune import Kept, Pruned
-from envsync.render import table
+from envsync.render import listing, table
+from envsync.render.ends import count_holding, count_nodes, troubles
 from envsync.render.table import Fold
 from envsync.report import Entry, HostReport
 from envsync.rules import Level
@@ -22,17 +23,9 @@ _MOST_COMMANDS = 10
 """More of them are the same again."""
 
 
-def count_nodes(count: int) -> str:
-    return "1 node" if count == 1 else f"{count} nodes"
-
-
-def count_holding(count: int) -> str:
-    return "1 node holds" if count == 1 else f"{count} nodes hold"
-
-
 def history(to: Console, entries: Sequence[Entry]) -> None:
     """What was done from this folder."""
-    to.print(table.history(entries))
+    to.print(listing.history(entries))
 
 
 def histories(
@@ -43,7 +36,7 @@ def histories(
 ) -> None:
     """What became current on the nodes, by whom."""
     if found:
-        to.print(table.switches(found, fold))
+        to.print(listing.switches(found, fold))
     troubles(to, reports, fold)
 
 
@@ -56,10 +49,10 @@ def pinged(
 ) -> None:
     """How each node was reached, and what to look at for those that were not."""
     if pongs:
-        to.print(table.pongs(pongs, fold))
+        to.print(listing.pongs(pongs, fold))
     troubles(to, reports, fold)
     if commands:
-        to.print(table.commands(dict(list(commands.items())[:_MOST_COMMANDS]), fold))
+        to.print(listing.commands(dict(list(commands.items())[:_MOST_COMMANDS]), fold))
     said = f"{len(pongs)} of {count_nodes(len(reports))} answered."
     to.print(Text(said, "bold red" if commands else "bold green"))
 
@@ -85,8 +78,8 @@ def verified(
     if differing:
         to.print(table.differences(differing, tuple(verdict.seen), fold))
     if drift:
-        to.print(table.findings(drift, fold))
-    table.remarks(rest, fold, to)
+        to.print(listing.findings(drift, fold))
+    listing.remarks(rest, fold, to)
     if verdict.unknown:
         to.print(
             Text.assemble(
@@ -116,7 +109,7 @@ def counted(
     fold: Fold,
 ) -> None:
     """The generations of each node, and the processes that run in them."""
-    to.print(table.generations(kept, fold))
+    to.print(listing.generations(kept, fold))
     running = {host: each.census.processes for host, each in kept.items()}
     if any(running.values()):
         to.print(table.processes(running, fold))
@@ -134,7 +127,7 @@ def pruned(
     dry_run: bool,
 ) -> None:
     """What went, what stayed and why, and what it won."""
-    to.print(table.pruned(done, fold))
+    to.print(listing.pruned(done, fold))
     troubles(to, reports, fold)
     count = sum(len(each.generations) for each in done.values())
     what = "1 generation" if count == 1 else f"{count} generations"
@@ -168,17 +161,3 @@ def diffed(
         to.print(Text(f"{things} between {names}; {len(rows) - differing} are equal.", "bold red"))
     else:
         to.print(Text(f"{names} are equal in all {len(rows)} things.", "bold green"))
-
-
-def host_notes(to: Console, reports: Sequence[HostReport], fold: Fold) -> None:
-    if any(report.notes for report in reports):
-        to.print(table.notes(reports, fold))
-
-
-def troubles(to: Console, reports: Sequence[HostReport], fold: Fold) -> None:
-    running = {report.host: report.busy for report in reports if report.busy}
-    if running:
-        to.print(table.processes(running, fold))
-    if any(report.failure for report in reports):
-        to.print(table.failures(reports, fold))
-        table.outputs(reports, fold, to)

@@ -28,4 +28,4 @@ def test_fan_out_that_was_asked_for_holds_for_everything() -> None:
     asked = limits(replace(Connecting.of(), fan_out=3), 64)
     assert (asked.fan_out, asked.waiting) == (3, 3)
     chosen = limits(Connecting.of(), 64)
-    assert 16 <= chosen.fan_out <= 64 <= chosen.waiting
+    assert 32 <= chosen.fan_out <= 64 <= chosen.waiting

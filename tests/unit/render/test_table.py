@@ -11,7 +11,7 @@ from envsync.compare import Row
 from envsync.events import Failed, Outcome, Phase
 from envsync.judge import Finding
 from envsync.model import Facts, Host, Package
-from envsync.render import table
+from envsync.render import listing, table
 from envsync.report import HostReport
 from envsync.rules import Level
 
@@ -88,7 +88,7 @@ def test_differences_put_equal_nodes_into_one_column_largest_first() -> None:
 
 def test_findings_name_all_nodes_that_share_one() -> None:
     found = [Finding(host, "differs", "numpy is 2", "push") for host in HOSTS[:2]]
-    shown = lines(table.findings(found, fold))
+    shown = lines(listing.findings(found, fold))
     assert shown[2] == ["n1+n2", "numpy", "is", "2", "push"]
 
 
@@ -99,7 +99,7 @@ def test_remarks_are_lines_with_level_nodes_and_reason() -> None:
         for host in hosts
     ]
     out = Console(file=io.StringIO(), width=40)
-    table.remarks(found, fold, out)
+    listing.remarks(found, fold, out)
     assert out.file.getvalue().splitlines() == [  # type: ignore[attr-defined]
         "warning  n1+n2+n3: torch sees 7 of 8 GPUs",
         "    It matters. To do: nvidia-smi.",

@@ -15,7 +15,7 @@ from envsync.hostnames import resolve
 from envsync.model import Notice
 from envsync.portable import Portable, explicit, portable
 from envsync.reference import Reference
-from envsync.render import envelope, reading, screens
+from envsync.render import ends, envelope, reading
 from envsync.render.console import console
 
 
@@ -56,7 +56,7 @@ def export(host: str, where: Where, form: Form, *, as_json: bool) -> int:
     with session:
         reference = read_reference(session.fleet, chosen, target.name)
     made = form.make(reference) if reference else None
-    screens.troubles(to, session.reports, session.fold)
+    ends.troubles(to, session.reports, session.fold)
     if made:
         reading.notices(to, [Notice(note) for note in made.notes])
         _hand_out(made, form.output, as_json=as_json)

@@ -32,12 +32,8 @@ def verify(where: Where, fail_on: FailOn, *, as_json: bool) -> int:
             "name": target.name,
             "generations": verdict.generations,
             "hosts": [envelope.host_record(report) for report in session.reports],
-            "findings": envelope.findings_record(
-                [each for each in found if each.level is Level.ERROR]
-            ),
-            "remarks": envelope.findings_record(
-                [each for each in found if each.level is not Level.ERROR]
-            ),
+            "findings": envelope.plain([each for each in found if each.level is Level.ERROR]),
+            "remarks": envelope.plain([each for each in found if each.level is not Level.ERROR]),
             "not_in_lock": [str(host) for host in verdict.unknown],
             "differences": envelope.rows_record(
                 [row for row in verdict.rows if row.differs], tuple(seen)
