@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from envsync.flavours import Conda
 from envsync.generations import Slot, generation_id
 from envsync.lock import Lock, Section, format_lock
+from envsync.model import Platform
 from envsync.redact import restore
 from envsync.spec import EnvironmentSpec
 
@@ -89,3 +90,18 @@ def _state(variables: Sequence[tuple[str, str]]) -> str:
     if not variables:
         return ""
     return json.dumps({"env_vars": dict(variables)}, indent=2, sort_keys=True) + "\n"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the nodes should hold. Without a lock, what the file asks for is all that is known."""
+
+    spec: EnvironmentSpec
+    lock: Lock | None = None
+
+    def recipe(self, platform: Platform) -> Recipe | None:
+        """What a node of this platform was built from, if the lock knows it."""
+        if self.lock is None:
+            return unlocked(self.spec)
+        section = self.lock.section(platform)
+        return locked(self.spec, section) if section else None

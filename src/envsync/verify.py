@@ -11,31 +11,14 @@ from envsync.errors import HostError
 from envsync.events import Ended, Outcome
 from envsync.generations import Slot, contents
 from envsync.judge import DERIVED, Finding, unfit, unlike, why, wide_rows
-from envsync.lock import Lock
 from envsync.model import Facts, Host, Platform
 from envsync.observation import markers
 from envsync.pins import unmet
-from envsync.recipe import Recipe, locked, unlocked
+from envsync.recipe import Recipe, Wanted
 from envsync.rules import Level
 from envsync.runner import Fleet, Node
-from envsync.spec import EnvironmentSpec
 
 REPAIR = "`envsync push` builds the node anew (`--rebuild` if it says in sync)"
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What the nodes should hold. Without a lock, what the file asks for is all that is known."""
-
-    spec: EnvironmentSpec
-    lock: Lock | None = None
-
-    def recipe(self, platform: Platform) -> Recipe | None:
-        """What a node of this platform was built from, if the lock knows it."""
-        if self.lock is None:
-            return unlocked(self.spec)
-        section = self.lock.section(platform)
-        return locked(self.spec, section) if section else None
 
 
 @dataclass(frozen=True)

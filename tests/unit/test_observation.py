@@ -10,7 +10,7 @@ import pytest
 from envsync.errors import HostError
 from envsync.generations import Slot
 from envsync.model import Host
-from envsync.observation import Observation, observe, parse
+from envsync.observation import SUBDIRS, Observation, observe, parse
 from envsync.ports import Completed
 from envsync.transport.local import LocalTransport
 
@@ -161,3 +161,21 @@ def test_answer_that_is_none_is_an_error_with_what_was_said() -> None:
     with pytest.raises(HostError) as caught:
         parse(Completed(2, b"", b"sh: 1: uname: not found\n"))
     assert "uname" in caught.value.output
+
+
+@pytest.mark.parametrize("count", [0, 1, 20, 21, 150])
+def test_recent_part_of_a_history_whatever_its_length(tmp_path: Path, count: int) -> None:
+    install(tmp_path / "miniforge3")
+    folder = tmp_path / "miniforge3" / "envs" / ".envsync" / "train"
+    folder.mkdir(parents=True)
+    lines = [f"{1700000000 + number} gen{number} me@here" for number in range(count)]
+    (folder / "history").write_text("\n".join(lines))  # its end may be missing
+    seen = [each.generation for each in look(tmp_path).history]
+    assert seen == [f"gen{number}" for number in range(count)][-100:]
+
+
+def test_system_is_what_uname_says(tmp_path: Path) -> None:
+    seen = look(tmp_path)
+    assert seen.hostname == os.uname().nodename
+    assert seen.subdir == SUBDIRS[os.uname().sysname, os.uname().machine]
+    assert dict(seen.virtual_packages)["__linux"] == os.uname().release.partition("-")[0]

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from envsync.lock import Lock, LockedPackage, Section
 from envsync.model import Facts, Host, Package, Platform
-from envsync.recipe import locked, unlocked
+from envsync.recipe import Wanted, locked, unlocked
 from envsync.spec import parse_environment
-from envsync.verify import Seen, Wanted, judge
+from envsync.verify import Seen, judge
 
 HOSTS = tuple(Host(f"n{number}") for number in range(3))
 GOOD = Facts(

@@ -11,8 +11,8 @@ from envsync.inventory import Choice, Inventory, read_inventory, select
 from envsync.lock import lock_file, parse_lock
 from envsync.manifest import lock_beside, parse_manifest, read_manifest
 from envsync.model import Host, Notice
+from envsync.recipe import Wanted
 from envsync.store import LastPush, Store
-from envsync.verify import Wanted
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,10 @@ def install_conda(root: Path, channels: Sequence[str]) -> Path:
     exe = root / "bin" / "conda"
     exe.write_text(_EXE)
     exe.chmod(0o755)
-    (root / "condabin" / "conda").symlink_to("../bin/conda")
+    # A program of its own, as in the real ones, whose folder tells where the root prefix is.
+    entry = root / "condabin" / "conda"
+    entry.write_text(f'#!/bin/sh\nexec "{exe}" "$@"\n')
+    entry.chmod(0o755)
     (root / "conda-meta" / "history").touch()
     _record(root, _version(vendor))
     (root / ".condarc").write_text(_condarc(channels))

@@ -206,7 +206,21 @@ environment() { # in $envs_dir
     fi
     # Its lines have no tab, and follow as they are.
     if [ -r "$envs_dir/.envsync/$name/history" ]; then
-        tail -n 100 "$envs_dir/.envsync/$name/history"
+        recent "$envs_dir/.envsync/$name/history"
+    fi
+}
+
+recent() { # file: its last 100 lines; a short one is no reason to start a program
+    lines=
+    count=0
+    while [ "$count" -le 20 ] && { IFS= read -r line || [ -n "$line" ]; }; do
+        count=$((count + 1))
+        lines="$lines$line$newline"
+    done <"$1"
+    if [ "$count" -le 20 ]; then
+        printf '%s' "$lines"
+    else
+        tail -n 100 "$1"
     fi
 }
 
@@ -222,14 +236,29 @@ cuda() {
     fi
 }
 
+# What uname would say, from Linux itself where it says all of it (from 6.1 on): a program less
+# on every node.
+system() {
+    for fact in ostype hostname osrelease arch; do
+        read -r value <"/proc/sys/kernel/$fact" || return 1
+        set -- "$@" "$value"
+    done 2>/dev/null
+    system=$1 hostname=$2 kernel=$3 machine=$4
+}
+
+newline='
+'
 say home "$HOME"
 say user "${LOGNAME:-$(id -un)}"
-# shellcheck disable=SC2046 # one word each
-set -- $(uname -snrm)
-say system "$1"
-say hostname "$2"
-say kernel "$3"
-say machine "$4"
+if ! system; then
+    # shellcheck disable=SC2046 # one word each
+    set -- $(uname -snrm)
+    system=$1 hostname=$2 kernel=$3 machine=$4
+fi
+say system "$system"
+say hostname "$hostname"
+say kernel "$kernel"
+say machine "$machine"
 say libc "$(getconf GNU_LIBC_VERSION 2>/dev/null)"
 cuda
 find_conda
