@@ -75,7 +75,7 @@ class _Memory:
 
 def push(request: Request) -> int:
     """Read everything, check everything, and only then touch a host."""
-    inputs = _read(request)
+    inputs = _read(request, switching=True)
     spec, options = inputs.manifest.spec, request.options
     store = Store(request.where.file.parent)
     session = _session("push", request, inputs, logged=not options.dry_run)
@@ -115,7 +115,7 @@ def _record(
 
 def lock(request: Request) -> int:
     """Solve what the lock beside the file does not say yet, and write it; nothing is installed."""
-    inputs = _read(request)
+    inputs = _read(request, switching=False)
     if inputs.manifest.lock:
         raise InputError(
             "it is a lock already", file=str(request.where.file), hint="push it as it is"
@@ -146,17 +146,14 @@ def lock(request: Request) -> int:
     )
 
 
-def _read(request: Request) -> _Inputs:
+def _read(request: Request, *, switching: bool) -> _Inputs:
     where = request.where
     chosen = named_hosts(where.hosts or "-", where, Store(where.file.parent))
     manifest, doubts = _checked(read_manifest(where.file, where.name))
-    notices = [
-        *chosen.notices,
-        *chosen.only_some(),
-        *left_behind(Store(where.file.parent), manifest.spec.name, chosen.hosts),
-        *manifest.spec.notices,
-        *doubts,
-    ]
+    notices = [*chosen.notices, *manifest.spec.notices, *doubts]
+    if switching:
+        notices += chosen.only_some()
+        notices += left_behind(Store(where.file.parent), manifest.spec.name, chosen.hosts)
     if request.no_lock:
         if manifest.lock:
             raise InputError(
