@@ -75,6 +75,12 @@ conda() {
 }
 """
 
+# A program of its own, as in the real ones, so that its folder tells where the root prefix is.
+_ENTRY = """\
+#!/bin/sh
+exec "${0%/*}/../bin/conda" "$@"
+"""
+
 # A shell script, because a `#!` line holds neither a long path nor one with blanks.
 _EXE = """\
 #!/bin/sh
@@ -111,13 +117,10 @@ def install_conda(root: Path, channels: Sequence[str]) -> Path:
     (library / "vendored_conda.py").write_text(_HOOK)
     (library / "conda_main.py").write_text(_CONDA)
     (library / "conda.sh").write_text(_SHELL_FUNCTION)
-    exe = root / "bin" / "conda"
-    exe.write_text(_EXE)
-    exe.chmod(0o755)
-    # A program of its own, as in the real ones, whose folder tells where the root prefix is.
-    entry = root / "condabin" / "conda"
-    entry.write_text(f'#!/bin/sh\nexec "{exe}" "$@"\n')
-    entry.chmod(0o755)
+    exe, entry = root / "bin" / "conda", root / "condabin" / "conda"
+    for program, text in ((exe, _EXE), (entry, _ENTRY)):
+        program.write_text(text)
+        program.chmod(0o755)
     (root / "conda-meta" / "history").touch()
     _record(root, _version(vendor))
     (root / ".condarc").write_text(_condarc(channels))
