@@ -31,7 +31,7 @@ class Command:
     """Bytes the script reads on standard input. With None the script's standard input is
     empty, and the far side ends the script when the connection goes away."""
     timeout: float = 60.0
-    """Seconds, enforced on the far side where `timeout(1)` exists; we add a backstop."""
+    """Seconds, enforced on the far side by `timeout(1)`; we add a backstop."""
 
 
 @dataclass(frozen=True)

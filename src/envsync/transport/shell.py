@@ -1,16 +1,16 @@
 """The one place where shell text is made.
 
 A login shell may be bash, dash, csh, fish or zsh, and its start-up files may print. So the
-only words it ever sees are `exec /bin/sh -c 'eval "$(head -c N)"'`, which all of them read
-alike. The program itself comes down standard input: N bytes of a *prologue*, which holds the
-script with its arguments, sets the time limit and prints the marks that frame the answer; then
-the script's own input. Nothing but numbers, a random mark and quoted text varies in what is
+only words it ever sees are `exec timeout -k 10 S /bin/sh -c 'eval "$(head -c N)"'`, which all
+of them read alike. The program itself comes down standard input: N bytes of a *prologue*, which
+holds the script with its arguments and prints the marks that frame the answer; then the
+script's own input. Nothing but numbers, a random mark and quoted text varies in what is
 evaluated; quoting is `shlex`'s, for POSIX `sh` alone.
 
 `head -c N` reads no byte too many, also from a pipe (unlike a shell that reads its script
-from standard input, which POSIX lets read ahead only on seekable files, and dash does). The
-script reaches the shell that is limited in time through its environment: a command line can be
-read by every user of the node, and each program on the way would cost a node some CPU time.
+from standard input, which POSIX lets read ahead only on seekable files, and dash does). A
+command line can be read by every user of the node, so no script and no argument stands in one;
+and each program on the way costs a node a millisecond of CPU, so there are no more of them.
 """
 
 from __future__ import annotations
@@ -26,16 +26,11 @@ from envsync.ports import Command, Completed, LineSink
 KILL_GRACE = 10
 """Seconds between the polite end of a command past its limit (TERM) and KILL."""
 
-_WIRE = "exec /bin/sh -c 'eval \"$(head -c {size})\"'"
+_EVAL = "/bin/sh -c 'eval \"$(head -c {size})\"'"
+_LIMIT = "timeout -k {grace} {limit}"
 
 _BEGIN = """\
-script={script}
-start='script=$ENVSYNC_SCRIPT; unset ENVSYNC_SCRIPT; eval "$script"'
 printf '\\n%s\\n' {mark}; printf '\\n%s\\n' {mark} >&2
-if command -v timeout >/dev/null 2>&1
-then ENVSYNC_SCRIPT=$script timeout -k {grace} {limit} /bin/sh -c "$start" {redirect}
-else ENVSYNC_SCRIPT=$script /bin/sh -c "$start" {redirect}
-fi
 """
 
 _END = """\
@@ -43,27 +38,35 @@ printf %s {mark}; printf %s {mark} >&2
 exit $rc
 """
 
-# With input of its own the script reads what follows the prologue.
-_FED = f"{_BEGIN}rc=$?\n{_END}"
+# With input of its own the script reads what follows the prologue. All of it is under the limit,
+# and the script in a subshell, so that its `exit` does not take the closing mark with it.
+_FED_WIRE = f"exec {_LIMIT} {_EVAL}"
+_FED = f"{_BEGIN}( eval {{script}} )\nrc=$?\n{_END}"
 
 # Without input, standard input is a tether: its end means that nobody listens any more, and
 # the script is ended. `timeout` leads a process group, so its children end with it. A
-# signal in the moment when it forks ends it alone, so the group is ended as well.
-_TETHER = """\
+# signal in the moment when it forks ends it alone, so the group is ended as well. The script
+# reaches the shell that is limited in time through its environment.
+_TETHERED_WIRE = f"exec {_EVAL}"
+_TETHERED = f"""\
+exec 3<&0 </dev/null
+script={{script}}
+start='script=$ENVSYNC_SCRIPT; unset ENVSYNC_SCRIPT; eval "$script"'
+{_BEGIN}\
+ENVSYNC_SCRIPT=$script {_LIMIT} /bin/sh -c "$start" 3<&- &
 job=$!
-{{
+{{{{
     read -r nobody <&3
     trap '' TERM
     kill $job
     for second in 1 2 3 4 5 6 7 8 9 10; do kill -TERM -$job || break; sleep 1; done
     kill -KILL -$job
-}} >/dev/null 2>&1 &
+}}}} >/dev/null 2>&1 &
 watch=$!
 exec 3<&-
 wait $job; rc=$?
 kill $watch 2>/dev/null
-"""
-_TETHERED = f"exec 3<&0 </dev/null\n{_BEGIN}{_TETHER}{_END}"
+{_END}"""
 
 
 def script_text(command: Command) -> str:
@@ -145,15 +148,12 @@ class Exchange:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         mark = f"envsync-{secrets.token_hex(12)}"
-        template, redirect = (_TETHERED, "3<&- &") if command.stdin is None else (_FED, "")
-        prologue = template.format(
-            mark=mark,
-            redirect=redirect,
-            script=shlex.quote(script_text(command)),
-            grace=KILL_GRACE,
-            limit=max(1, round(command.timeout)),
-        ).encode()
-        self.wire = _WIRE.format(size=len(prologue))
+        limit = {"grace": KILL_GRACE, "limit": max(1, round(command.timeout))}
+        tethered = command.stdin is None
+        wire, template = (_TETHERED_WIRE, _TETHERED) if tethered else (_FED_WIRE, _FED)
+        script = shlex.quote(script_text(command))
+        prologue = template.format(mark=mark, script=script, **limit).encode()
+        self.wire = wire.format(size=len(prologue), **limit)
         self.input = prologue + (command.stdin or b"")
         self.close_input = command.stdin is not None
         self.limit = command.timeout
@@ -189,9 +189,9 @@ class Exchange:
         self._stderr += self._err.rest()
         if not self._out.opened:
             raise self._refused(exit_code)
+        if exit_code in (124, 137) and self.seconds >= self.limit:
+            raise self.timed_out()
         if self._out.closed:
-            if exit_code in (124, 137) and self.seconds >= self.limit:
-                raise self.timed_out()
             return Completed(exit_code, bytes(self._stdout), bytes(self._stderr), self.seconds)
         raise self.lost(f"the remote shell was ended (exit code {exit_code})")
 
@@ -219,6 +219,6 @@ class Exchange:
         return HostError(
             "login-shell",
             f"the login shell ended with exit code {exit_code} before it ran anything",
-            hint="check that `ssh HOST /bin/sh -c true` works for this user",
+            hint="check that `ssh HOST timeout 1 /bin/sh -c true` works for this user",
             output=noise,
         )

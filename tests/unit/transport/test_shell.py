@@ -22,12 +22,15 @@ def through(shell: list[str], exchange: Exchange) -> subprocess.CompletedProcess
     )
 
 
-def test_login_shell_sees_only_constant_words_and_a_number() -> None:
+def test_login_shell_sees_only_constant_words_and_numbers() -> None:
     wires = {
         re.sub(r"\d+", "N", Exchange(Command("exit 0", tuple(HOSTILE), stdin)).wire)
         for stdin in (None, b"", b"payload")
     }
-    assert wires == {"exec /bin/sh -c 'eval \"$(head -c N)\"'"}
+    assert wires == {
+        "exec /bin/sh -c 'eval \"$(head -c N)\"'",
+        "exec timeout -k N N /bin/sh -c 'eval \"$(head -c N)\"'",
+    }
 
 
 @pytest.mark.parametrize("shell", [["/bin/sh"], ["/bin/bash"], ["tcsh"], ["fish"]])
