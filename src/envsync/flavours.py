@@ -45,6 +45,11 @@ class Conda:
         plain = ("--no-default-packages",) if self.flavour == "conda" else ()
         return (self.exe, "create", "--yes", *plain, "--prefix", prefix, "--file", explicit)
 
+    def information(self) -> tuple[str, ...]:
+        """The argv that prints as JSON, among other things, which package caches there are."""
+        root = ("--root-prefix", self.root_prefix) if self.flavour == "micromamba" else ()
+        return (self.exe, "info", *root, "--json")
+
     def clean(self) -> tuple[str, ...]:
         """The argv that drops packages from the cache which no environment uses."""
         root = ("--root-prefix", self.root_prefix) if self.flavour == "micromamba" else ()

@@ -4,7 +4,7 @@
     sources: {environment.yml: sha256:...}
     sections:
     - subdir: linux-64
-      conda: [URL#MD5 sha256:HEX, ...]      in the order in which conda links them
+      conda: [URL#MD5 sha256:HEX size:BYTES, ...]      in the order in which conda links them
       pip: [NAME==VERSION --hash=sha256:HEX, ...]
       direct: [NAME @ git+URL@COMMIT, ...]
 
@@ -37,6 +37,7 @@ _FILE = re.compile(r"(?P<name>.+)-(?P<version>[^-]+)-(?P<build>[^-]+)\.(?:conda|
 _CONDA = re.compile(
     r"(?P<url>[a-z][a-z0-9+.-]*://[^\s#]+\.(?:conda|tar\.bz2))"
     r"(?:#(?P<md5>[0-9a-f]{32}))?(?: sha256:(?P<sha256>[0-9a-f]{64}))?"
+    r"(?: size:(?P<size>[0-9]{1,18}))?"
 )
 _HASHED = re.compile(
     r"[A-Za-z0-9][A-Za-z0-9._-]*(==[^\s;]+| @ [a-z][a-z+]*://\S+)( --hash=sha\d+:[0-9a-f]+)+"
@@ -52,6 +53,8 @@ class LockedPackage:
     """Without credentials."""
     md5: str = ""
     sha256: str = ""
+    size: int = 0
+    """Bytes of the archive; 0: not known, as in locks that were made without."""
 
     @property
     def package(self) -> Package:
@@ -64,7 +67,8 @@ class LockedPackage:
 
     def __str__(self) -> str:
         md5 = f"#{self.md5}" if self.md5 else ""
-        return self.url + md5 + (f" sha256:{self.sha256}" if self.sha256 else "")
+        sha256 = f" sha256:{self.sha256}" if self.sha256 else ""
+        return self.url + md5 + sha256 + (f" size:{self.size}" if self.size else "")
 
 
 @dataclass(frozen=True)
@@ -208,7 +212,9 @@ class _Reader:
         found = _CONDA.fullmatch(text)
         if found is None or not (found["md5"] or found["sha256"]):
             raise self._wrong(f"{text!r} is not the address of a conda package and its hash", node)
-        package = LockedPackage(found["url"], found["md5"] or "", found["sha256"] or "")
+        package = LockedPackage(
+            found["url"], found["md5"] or "", found["sha256"] or "", int(found["size"] or 0)
+        )
         try:
             _ = package.package
         except ValueError as error:

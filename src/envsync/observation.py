@@ -59,6 +59,11 @@ class Observation:
     envs_dir: str = ""
     free_bytes: int | None = None
     """Free for this user on the file system of envs_dir; None when it is not known."""
+    free_inodes: int | None = None
+    """Files that can still be made there; None where that is not known or not limited."""
+    cached: frozenset[str] | None = None
+    """Those packages of a lock that lie unpacked in a cache of the node's conda, by the name
+    of their folder; None: nobody asked."""
     link: str | None = None
     """Where the environment's link points; None when there is no link."""
     plain: str | None = None
@@ -129,6 +134,7 @@ def parse(done: Completed) -> Observation:
         ),
         envs_dir=one("envs_dir"),
         free_bytes=int(one("free_kib")) * 1024 if one("free_kib").isdigit() else None,
+        free_inodes=int(one("free_inodes")) if one("free_inodes").isdigit() else None,
         link=one("link") or None,
         plain=one("plain") or None,
         sealed=tuple(answers.get("sealed", ())),

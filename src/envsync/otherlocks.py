@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import yaml
@@ -211,7 +212,8 @@ def _pixi(raw: bytes, source: str) -> Iterator[Section]:
                 pip.append(_pip_line(package.name, package.location, sha256, source, 0))
             else:
                 name = record.name.normalized
-                conda[name] = _package(package.location, md5, sha256, source, 0)
+                locked = _package(package.location, md5, sha256, source, 0)
+                conda[name] = replace(locked, size=record.size or 0)
                 depends[name] = {each.split()[0] for each in record.depends}
         yield _section(str(platform), "pixi", conda, depends, pip)
 

@@ -12,6 +12,7 @@ from envsync.generations import PLAIN, Slot, contents, repair
 from envsync.model import Host
 from envsync.observation import Observation
 from envsync.recipe import Recipe
+from envsync.room import remark, shortage
 
 LEAST_FREE = 8 * 2**20
 """Bytes: with less than this free no environment fits, and conda would only say so later."""
@@ -40,6 +41,8 @@ class Step:
     """Where the link points now; empty: there is none; PLAIN: an environment that is to be
     renamed aside. Checked again when it is moved."""
     recipe: Recipe
+    remark: str = ""
+    """What its user should know before it is carried out."""
 
 
 @dataclass(frozen=True)
@@ -145,14 +148,22 @@ def _decide(
             f"only {seen.free_bytes / 2**20:.1f} MiB are free where {seen.envs_dir} lies",
             "make room there",
         )
-    elif too_old := _driver(host, seen, recipe):
-        return too_old
+    elif hindrance := _driver(host, seen, recipe) or _room(host, seen, recipe):
+        return hindrance
     else:
         action, chosen = Action.BUILD, recipe.generation
         if chosen in seen.changed:
             chosen = repair(chosen, seen.changed)
     slot = Slot(seen.envs_dir, name, chosen)
-    return Step(host, action, slot, conda, seen.subdir, expected, recipe)
+    said = remark(seen, recipe.locked) if action is Action.BUILD and recipe.locked else ""
+    return Step(host, action, slot, conda, seen.subdir, expected, recipe, said)
+
+
+def _room(host: Host, seen: Observation, recipe: Recipe) -> Refusal | None:
+    """A file system that certainly cannot hold what the lock would install."""
+    lacking = shortage(seen, recipe.locked) if recipe.locked else ""
+    hint = f"make room where {seen.envs_dir} lies (`envsync prune`, `conda clean --all`)"
+    return Refusal(host, "disk-full", lacking, hint) if lacking else None
 
 
 def _driver(host: Host, seen: Observation, recipe: Recipe) -> Refusal | None:

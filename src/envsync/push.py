@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from envsync.commit import Decision, Flip, Write, busy, commit
+from envsync.errors import HostError
 from envsync.events import Ended, Failed, Noted, Outcome, Phase
 from envsync.hold import Held, Ticket, holding, tidy
 from envsync.lock import Lock, Section
@@ -14,7 +16,8 @@ from envsync.observation import Observation
 from envsync.plan import Action, Plan, Step, make_plan, notes, refusals
 from envsync.prepare import Builders, leave_alone, prepare_all
 from envsync.recipe import Recipe, locked, unlocked
-from envsync.runner import Fleet
+from envsync.room import ask_cache, parse_cached
+from envsync.runner import Fleet, Node
 from envsync.solve import Canaries, solve_all
 from envsync.spec import EnvironmentSpec
 
@@ -94,6 +97,7 @@ def push(
     canaries = Canaries.of(lock, _able(job, observations)) if lock else Canaries({})
     plan = _plan(job, lock)
     if options.dry_run:
+        plan = _close_plan(job, lock)
         _say_intentions(job, plan, canaries)
         return Pushed(plan, {}, lock=lock)
     if not plan.changes and not canaries.hosts:
@@ -146,7 +150,7 @@ def _push_held(job: _Job, lock: Lock | None, canaries: Canaries, held: Held) -> 
         lock = lock.extended(solve_all(job.fleet, canaries, observations, job.spec, timeout))
         if lock.sections:
             job.keep.lock(lock)
-    plan = _plan(job, lock, held)
+    plan = _close_plan(job, lock, held)
     _refuse(job, plan)
     planned = {step.host for step in plan.steps}
     leave_alone(job.fleet, [host for host in held.hosts if host not in planned])
@@ -154,6 +158,30 @@ def _push_held(job: _Job, lock: Lock | None, canaries: Canaries, held: Held) -> 
     prepared = prepare_all(job.fleet, plan, job.observations, held, builders)
     switched = _switch_all(job, plan, held, prepared)
     return Pushed(plan, prepared, switched, lock)
+
+
+def _close_plan(job: _Job, lock: Lock | None, held: Held | None = None) -> Plan:
+    """The plan, for which hosts where room may be short were asked what their caches hold.
+
+    Only those that have to build are asked: the answer takes a start of conda.
+    """
+    plan = _plan(job, lock, held)
+    short = {
+        step.host: (step.conda, step.recipe.locked)
+        for step in plan.changes
+        if step.remark and step.recipe.locked
+    }
+    if not short:
+        return plan
+
+    def ask(node: Node) -> frozenset[str] | None:
+        with contextlib.suppress(HostError):  # whoever is gone now will be missed soon enough
+            return parse_cached(node.run(Phase.OBSERVE, ask_cache(*short[node.host])))
+        return None
+
+    found = job.fleet.each(short, ask)
+    seen = {host: replace(job.observations[host], cached=each) for host, each in found.items()}
+    return _plan(replace(job, observations={**job.observations, **seen}), lock, held)
 
 
 def _able(job: _Job, observations: Mapping[Host, Observation]) -> Mapping[Host, Observation]:
@@ -205,6 +233,9 @@ _INTENDED = {
 
 
 def _refuse(job: _Job, plan: Plan) -> None:
+    for step in plan.steps:
+        if step.remark:
+            job.fleet.emit(Noted(step.host, step.remark))
     for no in plan.refusals:
         job.fleet.emit(Failed(no.host, Phase.OBSERVE, no.cause, no.message, no.hint))
 

@@ -54,8 +54,9 @@ def parse_solution(done: Completed, facts: Facts) -> Solution:
     parts = answered(done, "lock")
     origins = _origins(parts["pip"], done.log) if facts.pip else {}
     lines = [_requirement(each, origins.get(each.name)) for each in facts.pip]
+    sizes = _sizes(parts.get("sizes", ()))
     return Solution(
-        tuple(map(_locked, in_linking_order(parts))),
+        tuple(_locked(each, sizes) for each in in_linking_order(parts)),
         tuple(sorted(line for line in lines if "+" not in _scheme(line))),
         tuple(sorted(line for line in lines if "+" in _scheme(line))),
     )
@@ -115,9 +116,18 @@ def _depends(lines: Iterable[str]) -> Mapping[str, set[str]]:
     return found
 
 
-def _locked(record: Mapping[str, Any]) -> LockedPackage:
+def _sizes(lines: Iterable[str]) -> Mapping[str, int]:
+    """By what the record's file is called, which is what the archive is called: its bytes."""
+    found = (re.fullmatch(r"(?:.*/)?([^/]+)\.json: +\"size\": *(\d+),?", line) for line in lines)
+    return {each[1]: int(each[2]) for each in found if each}
+
+
+def _locked(record: Mapping[str, Any], sizes: Mapping[str, int]) -> LockedPackage:
     url = str(record.get("url") or "")
-    package = LockedPackage(bare(url), record.get("md5") or "", record.get("sha256") or "")
+    stem = url.rpartition("/")[2].removesuffix(".conda").removesuffix(".tar.bz2")
+    package = LockedPackage(
+        bare(url), record.get("md5") or "", record.get("sha256") or "", sizes.get(stem, 0)
+    )
     if not url or not (package.md5 or package.sha256):
         raise HostError(
             "lock",

@@ -14,7 +14,7 @@ import pytest
 from cluster.conftest import Maker
 from cluster.lab import Cluster, keygen
 from cluster.waiting import processes_below, slow_down, wait_until
-from envsync.demo.channel import Channel, python_package
+from envsync.demo.channel import Channel, python_library, python_package
 
 
 def failures(result: dict[str, object]) -> dict[str, str]:
@@ -165,6 +165,36 @@ def test_full_disk_is_named_and_nothing_is_left_behind(make_cluster: Maker) -> N
         assert not (good.envs / "train").is_symlink()
         (ready,) = [e for e in done.json["result"]["hosts"] if not e["failure"]]
         assert ready["outcome"] == "prepared, not switched"
+    finally:
+        subprocess.run(["umount", "-l", str(small.envs)], check=True)
+
+
+@pytest.mark.root
+def test_room_is_compared_with_the_lock_before_anything_is_installed(make_cluster: Maker) -> None:
+    cluster = make_cluster(2)
+    small, good = cluster.nodes
+    blob = os.urandom(20 * 2**20)
+    cluster.lab.channel.add(python_library("bulky", "1.0", {"bulky.bin": blob}))
+    cluster.write_environment("bulky")
+    assert " size:" in cluster.lock.read_text()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", str(small.envs)], check=True)
+    try:
+        for words in (("--dry-run",), ("--best-effort",)):
+            done = cluster.run("push", "hosts.txt", "--json", *words)
+            assert failures(done.json) == {small.host: "disk-full"}
+            (failed,) = [e for e in done.json["result"]["hosts"] if e["failure"]]
+            assert "even while packed" in failed["failure"]["message"]
+        assert {line.split()[0] for line in small.conda_starts} == {"info"}
+        assert not list((small.envs / ".envsync" / "train").glob("*/"))
+        assert (good.envs / "train").is_symlink()
+        # What lies unpacked in the node's cache may need no room: it is told, and tried.
+        cached = small.root / "pkgs" / "bulky-1.0-demo_0"
+        cached.mkdir()
+        told = cluster.run("push", "hosts.txt", "--dry-run", "--json")
+        assert told.outcomes[small.host] == "would install"
+        subprocess.run(["mount", "-o", "remount,nr_inodes=3", str(small.envs)], check=True)
+        shown = cluster.run("push", "hosts.txt", "--dry-run")
+        assert "inodes at the very least" in shown.out
     finally:
         subprocess.run(["umount", "-l", str(small.envs)], check=True)
 

@@ -12,7 +12,7 @@ from envsync.model import Package, Platform
 
 A, B = "a" * 32, "b" * 64
 LINUX = Platform("linux-64", "12.4", "2.36", "conda")
-PYTHON = LockedPackage("https://c.test/linux-64/python-3.11.7-h_0.conda", A, B)
+PYTHON = LockedPackage("https://c.test/linux-64/python-3.11.7-h_0.conda", A, B, 31_000_000)
 SECTION = Section(
     LINUX,
     "conda 24.7.1",
@@ -27,9 +27,14 @@ def test_text_comes_back_as_it_went() -> None:
     assert parse_lock(format_lock(LOCK).encode(), "environment.lock") == LOCK
 
 
+def test_lock_that_was_made_without_sizes_is_read() -> None:
+    old = format_lock(LOCK).replace(" size:31000000", "")
+    assert parse_lock(old.encode(), "environment.lock").sections[0].conda[0].size == 0
+
+
 def test_one_package_a_line_and_order_kept() -> None:
     lines = format_lock(LOCK).splitlines()
-    assert f"  - {PYTHON.url}#{A} sha256:{B}" in lines
+    assert f"  - {PYTHON.url}#{A} sha256:{B} size:31000000" in lines
     assert sum("numpy-base" in line for line in lines) == 1
 
 

@@ -34,6 +34,9 @@ zlib-1.3-0.json:  "url": "https://c.test/linux-64/zlib-1.3-0.conda"
 numpy-1.26.4-0.json:    "python >=3.11,<3.12",
 python-3.11.7-0.json:    "zlib"
 python-3.11.7-0.json:    "__glibc >=2.17"
+@@sizes
+/a b:1/conda-meta/python-3.11.7-0.json:  "size": 31000000,
+/a b:1/conda-meta/zlib-1.3-0.json:    "size": 99
 """
 PIP = (
     Package("pip", "einops", "0.8.0"),
@@ -70,8 +73,10 @@ def test_packages_in_linking_order_without_credentials() -> None:
     solution = parse_solution(answer(), facts())
     assert solution == Solution(
         (
-            LockedPackage("https://c.test/linux-64/zlib-1.3-0.conda", "cc"),
-            LockedPackage("https://c.test/linux-64/python-3.11.7-0.conda", "", "bb"),
+            LockedPackage("https://c.test/linux-64/zlib-1.3-0.conda", "cc", size=99),
+            LockedPackage(
+                "https://c.test/linux-64/python-3.11.7-0.conda", "", "bb", size=31_000_000
+            ),
             LockedPackage("https://c.test/noarch/numpy-1.26.4-0.conda", "aa"),
         ),
         (),
@@ -87,7 +92,7 @@ def test_pip_by_version_by_address_and_by_commit() -> None:
 
 
 def test_dependencies_in_a_circle_do_not_matter() -> None:
-    circle = RECORDS + 'zlib-1.3-0.json:    "python"\n'
+    circle = RECORDS.replace("@@sizes", 'zlib-1.3-0.json:    "python"\n@@sizes')
     solution = parse_solution(answer(records=circle), facts())
     assert [each.package.name for each in solution.conda] == ["python", "numpy", "zlib"]
 

@@ -165,11 +165,20 @@ envs_dir() { # below $root_prefix
     fi
 }
 
-say_free_kib() { # where $envs_dir is or will be
+say_free() { # where $envs_dir is or will be
     folder=$envs_dir
     while [ ! -d "$folder" ] && [ -n "$folder" ]; do
         folder=${folder%/*}
     done
+    # GNU's df says both in one go; a file system that counts no inodes has 0 of them.
+    # shellcheck disable=SC2046 # one word each
+    set -- $(df -k --output=avail,iavail,itotal "${folder:-/}" 2>/dev/null)
+    if [ $# -ge 3 ]; then
+        shift $(($# - 3))
+        say free_kib "$1"
+        [ "$3" = 0 ] || say free_inodes "$2"
+        return
+    fi
     # Names may hold blanks; what is free stands before the percentage.
     free=
     for word in $(df -Pk "${folder:-/}" 2>/dev/null); do
@@ -269,7 +278,7 @@ if [ -n "$found" ]; then
     say root_prefix "$root_prefix"
     say conda_version "$version"
     say envs_dir "$envs_dir"
-    say_free_kib
+    say_free
     environment
 fi
 exit 0

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Says what a solver put into a prefix, in parts: conda's records, what each of them depends
-# on, and what pip knows of itself.
+# on, how large their archives are, and what pip knows of itself.
 #
 # $1  prefix   $2  text of as_job.sh
 
@@ -20,6 +20,8 @@ echo '@@depends'
         ' "$record"
     done
 )
+echo '@@sizes'
+grep -H -E '^ {2,4}"size": *[0-9]+' -- "$prefix"/conda-meta/*.json
 echo '@@pip'
 if [ -x "$prefix/bin/python" ]; then
     (cd / && as_pip "$prefix" "$as_job" inspect --local </dev/null)
