@@ -41,7 +41,7 @@ tbody th { font-weight: 600; }
 .matrix tbody th { position: sticky; left: 0; background: var(--back); z-index: 1; }
 td.odd { background: var(--odd); font-weight: 600; }
 .said td { padding-left: 2rem; white-space: normal; color: var(--dim); }
-.said li { max-width: 75rem; }
+.said ul { position: sticky; left: 2rem; width: fit-content; max-width: min(75rem, 85vw); }
 ul { margin: 0; padding-left: 1.1rem; }
 li.error b, .failed, .drifted, .unfit { color: var(--bad); }
 li.warning b, .warned { color: var(--warn); }
@@ -54,7 +54,7 @@ code { font: .92em ui-monospace, monospace; }
 </style>
 </head>
 <body>
-<h1 class="$verdict">$name</h1>
+<h1 class="$verdict">envsync verify: $name</h1>
 <p>$about</p>
 <div class="bar">$counts
 <input id="find" type="search" placeholder="Filter nodes: name, result, value, finding"
