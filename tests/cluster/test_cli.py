@@ -10,6 +10,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from cluster.conftest import Maker
@@ -107,6 +108,28 @@ def test_verify_and_diff_need_no_words_after_a_push(pushed: Cluster) -> None:
     assert bare.returncode == 0, bare.stderr
     short = pushed.run("diff", one.address, two.address)
     assert short.code == 0
+
+
+def test_reports_say_what_json_does_and_are_as_published(pushed: Cluster) -> None:
+    names = ("r.json", "r.md", "r.xml", "r.html", "r.svg")
+    options = [word for name in names for word in ("--report", name)]
+    done = pushed.run("verify", "--json", *options)
+    assert done.code == 0, done.err
+    report = json.loads((pushed.folder / "r.json").read_text())
+    assert report == json.loads(done.out)
+    docs = Path(__file__).parents[2] / "docs" / "reference"
+    jsonschema.validate(report, json.loads((docs / "verify.schema.json").read_text()))
+    for name in names:
+        text = (pushed.folder / name).read_text()
+        assert "train" in text
+        (pushed.folder / name).unlink()
+
+
+def test_report_that_cannot_be_written_stops_before_any_node(pushed: Cluster) -> None:
+    for name in ("r.pdf", "no/such/folder/r.json"):
+        done = pushed.run("verify", "--report", name)
+        assert (done.code, done.out) == (2, "")
+        assert "--report" in done.err
 
 
 def test_without_a_push_a_sentence_says_so(tmp_path: Path) -> None:

@@ -26,6 +26,14 @@ from envsync.cli.options import (
 @reaching_hosts
 def verify(
     fail_on: FailOnOption = FailOn.ERROR,
+    report: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--report",
+            metavar="FILE",
+            help="Write a report as well: .json, .md, .xml (JUnit), .html or .svg; repeatable.",
+        ),
+    ] = None,
     *,
     where: Where,
     as_json: AsJson = False,
@@ -38,7 +46,7 @@ def verify(
     """
     from envsync.cli.commands.verify import verify
 
-    raise typer.Exit(verify(where, fail_on, as_json=as_json))
+    raise typer.Exit(verify(where, fail_on, as_json=as_json, report_files=report or ()))
 
 
 @reaching_hosts

@@ -23,17 +23,21 @@ def envelope(
     command: str, exit_code: int, result: object = None, error: Mapping[str, Any] | None = None
 ) -> str:
     """One JSON object; `result` is null when there is an `error`."""
-    return json.dumps(
-        {
-            "version": VERSION,
-            "envsync": __version__,
-            "command": command,
-            "exit_code": exit_code,
-            "result": plain(result),
-            "error": error,
-        },
-        indent=2,
-    )
+    return json.dumps(envelope_record(command, exit_code, result, error), indent=2)
+
+
+def envelope_record(
+    command: str, exit_code: int, result: object = None, error: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The same as data: what every form of a report is made from."""
+    return {
+        "version": VERSION,
+        "envsync": __version__,
+        "command": command,
+        "exit_code": int(exit_code),
+        "result": plain(result),
+        "error": error,
+    }
 
 
 def error_record(error: EnvsyncError) -> dict[str, Any]:

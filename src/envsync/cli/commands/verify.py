@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
 from envsync.cli.bundles import Where
 from envsync.cli.options import FailOn
+from envsync.cli.reporting import Reports
 from envsync.cli.session import Session
 from envsync.cli.target import find_target
 from envsync.errors import ExitCode, InputError
@@ -13,8 +18,11 @@ from envsync.rules import Level
 from envsync.verify import judge, look_at_all
 
 
-def verify(where: Where, fail_on: FailOn, *, as_json: bool) -> int:
+def verify(
+    where: Where, fail_on: FailOn, *, as_json: bool, report_files: Sequence[Path] = ()
+) -> int:
     """Probe all hosts and say what is not as it should be."""
+    reports = Reports.named(report_files)
     target = find_target(where, judging=True)
     session = Session("verify", target.hosts, target.connecting, target.store, as_json=as_json)
     reading.notices(session.out, target.notices)
@@ -26,20 +34,21 @@ def verify(where: Where, fail_on: FailOn, *, as_json: bool) -> int:
     wrong = any(finding.level in failing for finding in found)
     exit_code = ExitCode.DIFFERENT if session.failed or wrong else ExitCode.OK
     screens.verified(session.out, target.name, verdict, session.reports, session.fold)
-    return session.finish(
-        exit_code,
-        {
-            "name": target.name,
-            "generations": verdict.generations,
-            "hosts": [envelope.host_record(report) for report in session.reports],
-            "findings": envelope.plain([each for each in found if each.level is Level.ERROR]),
-            "remarks": envelope.plain([each for each in found if each.level is not Level.ERROR]),
-            "not_in_lock": [str(host) for host in verdict.unknown],
-            "differences": envelope.rows_record(
-                [row for row in verdict.rows if row.differs], tuple(seen)
-            ),
-        },
-    )
+    result = {
+        "name": target.name,
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "fail_on": fail_on,
+        "generations": verdict.generations,
+        "hosts": [envelope.host_record(report) for report in session.reports],
+        "findings": envelope.plain([each for each in found if each.level is Level.ERROR]),
+        "remarks": envelope.plain([each for each in found if each.level is not Level.ERROR]),
+        "not_in_lock": [str(host) for host in verdict.unknown],
+        "differences": envelope.rows_record(
+            [row for row in verdict.rows if row.differs], tuple(seen)
+        ),
+    }
+    reports.write(envelope.envelope_record("verify", exit_code, result))
+    return session.finish(exit_code, result)
 
 
 def diff(pair: tuple[str, str], where: Where, *, everything: bool, as_json: bool) -> int:
