@@ -13,13 +13,13 @@ from envsync.rules import Level
 from envsync.verify import judge, look_at_all
 
 
-def verify(where: Where, fail_on: FailOn, *, as_json: bool) -> int:
+def verify(where: Where, fail_on: FailOn, *, deep: bool, as_json: bool) -> int:
     """Probe all hosts and say what is not as it should be."""
     target = find_target(where, judging=True)
     session = Session("verify", target.hosts, target.connecting, target.store, as_json=as_json)
     reading.notices(session.out, target.notices)
     with session:
-        seen = look_at_all(session.fleet, target.hosts, target.name, wide=True)
+        seen = look_at_all(session.fleet, target.hosts, target.name, wide=True, deep=deep)
     verdict = judge(seen, target.wanted)
     failing = {Level.ERROR, Level(fail_on)}
     found = verdict.findings
@@ -34,6 +34,9 @@ def verify(where: Where, fail_on: FailOn, *, as_json: bool) -> int:
             "hosts": [envelope.host_record(report) for report in session.reports],
             "findings": envelope.plain([each for each in found if each.level is Level.ERROR]),
             "remarks": envelope.plain([each for each in found if each.level is not Level.ERROR]),
+            "files": {str(host): envelope.plain(each.files) for host, each in seen.items()}
+            if deep
+            else None,
             "not_in_lock": [str(host) for host in verdict.unknown],
             "differences": envelope.rows_record(
                 [row for row in verdict.rows if row.differs], tuple(seen)
