@@ -22,6 +22,7 @@ from envsync.observation import Observation, observe
 from envsync.observation import parse as parse_observation
 from envsync.ports import Command, Completed, Connection, Reached, Transport
 from envsync.probes import facts
+from envsync.probes.deep import Files, deep_probe, parse_deep
 from envsync.redact import redact
 
 Result = TypeVar("Result")
@@ -92,6 +93,10 @@ class Node:
         found = facts.parse(self.run(Phase.PROBE, command), asked)
         self.emit(Probed(self.host, found))
         return found
+
+    def compare_files(self, prefix: str, root_prefix: str) -> Files:
+        """Every file of `prefix` beside the records; reads them all, which takes its time."""
+        return parse_deep(self.run(Phase.PROBE, deep_probe(prefix, root_prefix)))
 
 
 class _Finished:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from envsync.altered import altered
 from envsync.check import astray, say_astray
 from envsync.compare import ABSENT, RUNTIME, Row, compare
 from envsync.errors import HostError
@@ -14,6 +15,7 @@ from envsync.judge import DERIVED, Finding, unfit, unlike, why, wide_rows
 from envsync.model import Facts, Host, Platform
 from envsync.observation import markers
 from envsync.pins import unmet
+from envsync.probes.deep import Files
 from envsync.recipe import Recipe, Wanted
 from envsync.rules import Level
 from envsync.runner import Fleet, Node
@@ -28,6 +30,8 @@ class Seen:
     facts: Facts
     generation: str | None
     platform: Platform
+    files: Files | None = None
+    """Its files beside what was recorded of them, if they were looked at."""
 
 
 @dataclass(frozen=True)
@@ -52,19 +56,19 @@ class Verdict:
 
 
 def look_at_all(
-    fleet: Fleet, hosts: Sequence[Host], name: str, *, wide: bool = False
+    fleet: Fleet, hosts: Sequence[Host], name: str, *, wide: bool = False, deep: bool = False
 ) -> Mapping[Host, Seen]:
     """Probe the environment `name` on every host; failures are events.
 
-    With `wide` the machine is looked at as well, and torch more closely.
+    With `wide` the machine is looked at as well, and torch more closely; with `deep` every file.
     """
-    seen = fleet.each(hosts, lambda node: look(node, name, wide=wide), last=True)
+    seen = fleet.each(hosts, lambda node: look(node, name, wide=wide, deep=deep), last=True)
     for host in seen:
         fleet.emit(Ended(host, Outcome.PROBED))
     return seen
 
 
-def look(node: Node, name: str, *, wide: bool = False) -> Seen:
+def look(node: Node, name: str, *, wide: bool = False, deep: bool = False) -> Seen:
     """Probe what `name` is on this node now; raises HostError where there is no such thing."""
     there = node.observe(name)
     if there.conda is None or (there.link is None and there.plain is None):
@@ -74,8 +78,10 @@ def look(node: Node, name: str, *, wide: bool = False) -> Seen:
             f"there is no environment {name} {where}",
             hint="`envsync push` makes it",
         )
-    facts = node.probe(Slot(there.envs_dir, name, "").link, wide=wide)
-    return Seen(facts, there.current(name), there.platform)
+    prefix = Slot(there.envs_dir, name, "").link
+    facts = node.probe(prefix, wide=wide)
+    files = node.compare_files(prefix, there.conda.root_prefix) if deep else None
+    return Seen(facts, there.current(name), there.platform, files)
 
 
 def judge(seen: Mapping[Host, Seen], wanted: Wanted | None) -> Verdict:
@@ -90,6 +96,7 @@ def judge(seen: Mapping[Host, Seen], wanted: Wanted | None) -> Verdict:
             *_astray(host, each, recipes[each.platform]),
             *_pins(host, each, wanted, recipes[each.platform]),
             *_link(host, each, recipes[each.platform]),
+            *altered(host, each.files),
         ]
         for host, each in seen.items()
     }

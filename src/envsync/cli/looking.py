@@ -14,6 +14,7 @@ from envsync.cli.bundles import Connecting, Selecting, Where, reaching_hosts
 from envsync.cli.options import (
     DEFAULT_FILE,
     AsJson,
+    Deep,
     EnvironmentFile,
     FailOn,
     FailOnOption,
@@ -26,6 +27,7 @@ from envsync.cli.options import (
 @reaching_hosts
 def verify(
     fail_on: FailOnOption = FailOn.ERROR,
+    deep: Deep = False,
     report: Annotated[
         list[Path] | None,
         typer.Option(
@@ -46,7 +48,7 @@ def verify(
     """
     from envsync.cli.commands.verify import verify
 
-    raise typer.Exit(verify(where, fail_on, as_json=as_json, report_files=report or ()))
+    raise typer.Exit(verify(where, fail_on, deep=deep, as_json=as_json, report_files=report or ()))
 
 
 @reaching_hosts

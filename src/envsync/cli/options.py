@@ -121,6 +121,10 @@ Ignore = Annotated[
 FailOnOption = Annotated[
     FailOn, typer.Option("--fail-on", help="Exit with 1 for errors only, or for warnings as well.")
 ]
+Deep = Annotated[
+    bool,
+    typer.Option("--deep", help="Read every file, and compare it with conda's and pip's records."),
+]
 Output = Annotated[
     Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file.")
 ]

@@ -19,7 +19,12 @@ from envsync.verify import judge, look_at_all
 
 
 def verify(
-    where: Where, fail_on: FailOn, *, as_json: bool, report_files: Sequence[Path] = ()
+    where: Where,
+    fail_on: FailOn,
+    *,
+    deep: bool,
+    as_json: bool,
+    report_files: Sequence[Path] = (),
 ) -> int:
     """Probe all hosts and say what is not as it should be."""
     reports = Reports.named(report_files)
@@ -27,7 +32,7 @@ def verify(
     session = Session("verify", target.hosts, target.connecting, target.store, as_json=as_json)
     reading.notices(session.out, target.notices)
     with session:
-        seen = look_at_all(session.fleet, target.hosts, target.name, wide=True)
+        seen = look_at_all(session.fleet, target.hosts, target.name, wide=True, deep=deep)
     verdict = judge(seen, target.wanted)
     failing = {Level.ERROR, Level(fail_on)}
     found = verdict.findings
@@ -42,6 +47,9 @@ def verify(
         "hosts": [envelope.host_record(report) for report in session.reports],
         "findings": envelope.plain([each for each in found if each.level is Level.ERROR]),
         "remarks": envelope.plain([each for each in found if each.level is not Level.ERROR]),
+        "files": {str(host): envelope.plain(each.files) for host, each in seen.items()}
+        if deep
+        else None,
         "not_in_lock": [str(host) for host in verdict.unknown],
         "differences": envelope.rows_record(
             [row for row in verdict.rows if row.differs], tuple(seen)
