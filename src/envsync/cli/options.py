@@ -90,6 +90,10 @@ BreakLock = Annotated[
     bool,
     typer.Option("--break-lock", help="Take over from another push that is no more."),
 ]
+OnlyDrifted = Annotated[
+    bool,
+    typer.Option("--only-drifted", help="Bring back the hosts that drifted; install on no other."),
+]
 Limit = Annotated[
     list[str] | None,
     typer.Option(
