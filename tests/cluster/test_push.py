@@ -66,7 +66,7 @@ def test_the_whole_story(make_cluster: Maker) -> None:
     assert shown.code == 1
     rows = [line for line in shown.out.splitlines() if "(pip)" in line or "demo_0" in line]
     assert len(rows) == 1
-    assert rows[0].split() == ["conda", "numlike", "1.26.4", "demo_0", "2.1.0", "(pip)"]
+    assert rows[0].split() == ["conda", "numlike", "1.26.4", "demo_0", "2.1.0", "(pip)", "major"]
     assert "einlike" in cluster.run("diff", one.host, two.host, "--all").out
 
     repaired = cluster.run("push", "hosts.txt")
@@ -325,6 +325,7 @@ def test_torch_of_the_user_site_is_seen_as_a_job_sees_it(make_cluster: Maker) ->
 
 def test_only_the_node_that_drifted_is_brought_back(make_cluster: Maker) -> None:
     cluster = make_cluster(3)
+    cluster.write_environment("tiny")
     one, two, bare = cluster.nodes
     first = cluster.run("push", "-", stdin=f"{one.host}\n{two.host}\n")
     assert first.code == 0, first.out + first.err

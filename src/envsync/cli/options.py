@@ -18,6 +18,15 @@ class Launcher(StrEnum):
     LOCAL = "local"
 
 
+class Group(StrEnum):
+    """What rows of a diff are grouped by."""
+
+    TORCH = "torch"
+    CONDA = "conda"
+    PIP = "pip"
+    VARIABLES = "variables"
+
+
 class FailOn(StrEnum):
     """From which level on a finding makes verify fail."""
 
@@ -93,6 +102,9 @@ BreakLock = Annotated[
 OnlyDrifted = Annotated[
     bool,
     typer.Option("--only-drifted", help="Bring back the hosts that drifted; install on no other."),
+]
+OnlyGroups = Annotated[
+    list[Group] | None, typer.Option("--only", help="Only this group of things; repeatable.")
 ]
 Limit = Annotated[
     list[str] | None,
