@@ -20,6 +20,7 @@ from envsync.manifest import read_manifest
 from envsync.model import UNKNOWN, Facts, Package, Platform
 from envsync.observation import markers
 from envsync.pins import unmet
+from envsync.redact import redact
 from envsync.spec import EnvironmentSpec, read_bytes
 
 ENDINGS = (".lock", ".yml", ".yaml", ".json")
@@ -103,7 +104,7 @@ def side_rows(a: Side, b: Side) -> tuple[Row, ...]:
 
 def jump(row: Row) -> Jump:
     """How far the two values of a row are apart."""
-    if not row.differs or len(row.values) != 2:  # noqa: PLR2004 (a diff has two)
+    if row.group == VARIABLES or not row.differs or len(row.values) != 2:  # noqa: PLR2004 (a diff has two)
         return Jump.OTHER
     one, two = (_version(value) for value in row.values)
     if one is None or two is None:
@@ -170,7 +171,7 @@ def _wishes(a: Side, b: Side) -> Iterator[Row]:
             if not wish.name:
                 continue
             found = there.get(canonicalize_name(wish.name), ABSENT)
-            said = wish.text if (wish.line, wish.text) in lacking else found
+            said = redact(wish.text) if (wish.line, wish.text) in lacking else found
             values = (said, found) if a.spec else (found, said)
             yield Row(group, wish.name, values)
 
@@ -183,10 +184,11 @@ def _files(a: EnvironmentSpec, b: EnvironmentSpec) -> Iterator[Row]:
             values = [(each.version or each.text) if each else ABSENT for each in found]
             if values[0] == values[1]:  # a build, a channel, or a marker tells them apart
                 values = [each.text if each else ABSENT for each in found]
-            yield Row(group, name, tuple(values))
+            yield Row(group, redact(name), tuple(map(redact, values)))
     variables = [dict(side.variables) for side in (a, b)]
     for name in sorted(variables[0].keys() | variables[1].keys()):
-        yield Row(VARIABLES, name, tuple(each.get(name, ABSENT) for each in variables))
+        values = [redact(each.get(name, ABSENT)) for each in variables]
+        yield Row(VARIABLES, name, tuple(values))
 
 
 def _of_report(word: str, path: str, part: str) -> Side:

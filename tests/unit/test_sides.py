@@ -87,6 +87,15 @@ def test_two_files_differ_in_what_they_ask_for() -> None:
     ]
 
 
+def test_credentials_of_a_file_are_not_shown_and_variables_have_no_version() -> None:
+    one = spec("  - a\n  - pip:\n    - w @ https://me:pa55@host/w-1.whl\nvariables:\n  A: '1'\n")
+    two = spec("  - a\nvariables:\n  A: '2'\n")
+    rows = side_rows(one, two)
+    assert "pa55" not in str(rows)
+    assert [jump(row) for row in rows if row.differs] == [Jump.OTHER, Jump.OTHER]
+    assert "pa55" not in str(side_rows(one, NODE))
+
+
 def test_what_is_farthest_apart_comes_first() -> None:
     names = ("a-build", "b-patch", "c-minor", "d-major", "e-equal")
     ours = tuple(Package("conda", name, "1.2.3", "0") for name in names)
