@@ -44,6 +44,7 @@ class Outcome(StrEnum):
     WOULD_SWITCH = "would switch"
     PROBED = "ok"
     LEFT_ALONE = "left alone"
+    NEVER_INSTALLED = "left alone, never installed"
 
 
 @dataclass(frozen=True)

@@ -113,6 +113,29 @@ def make_plan(
     )
 
 
+class Standing(StrEnum):
+    """What has become of an environment on a node since a push made it there."""
+
+    IN_SYNC = "in sync"
+    DRIFTED = "drifted"
+    """Another generation is current, this one was changed by hand, or its link is gone."""
+    NEVER = "never installed"
+
+
+def standing(seen: Observation, name: str, recipe: Recipe | None) -> Standing:
+    """How `name` stands on a node that is to hold `recipe`; None: nobody has solved for it.
+
+    A node on which envsync never made that environment has nothing that could have drifted.
+    """
+    ours = seen.current(name) is not None or seen.sealed or seen.changed or seen.history
+    if not ours:
+        return Standing.NEVER
+    current = seen.current(name)
+    if recipe and current in seen.sealed and contents(current or "") == recipe.generation:
+        return Standing.IN_SYNC
+    return Standing.DRIFTED
+
+
 def _distrusted(seen: Observation) -> Observation:
     return replace(seen, sealed=(), changed=(*seen.sealed, *seen.changed))
 

@@ -13,7 +13,7 @@ from envsync.hold import Held, Ticket, holding, tidy
 from envsync.lock import Lock, Section
 from envsync.model import Facts, Host
 from envsync.observation import Observation
-from envsync.plan import Action, Plan, Step, make_plan, notes, refusals
+from envsync.plan import Action, Plan, Standing, Step, make_plan, notes, refusals, standing
 from envsync.prepare import Builders, leave_alone, prepare_all
 from envsync.recipe import Recipe, locked, unlocked
 from envsync.room import ask_cache, parse_cached
@@ -39,6 +39,8 @@ class PushOptions:
     """Switch although processes run through the environment's link."""
     replace: bool = False
     """Rename an environment aside that envsync did not make."""
+    only_drifted: bool = False
+    """Leave hosts alone that never had the environment, and do not even hold those in sync."""
 
 
 @dataclass(frozen=True)
@@ -89,10 +91,13 @@ def push(
 
     Without a lock (None) each node solves for itself.
     """
+    observations: Mapping[Host, Observation]
     observations = fleet.each(hosts, lambda node: node.observe(spec.name))
     for host, seen in observations.items():
         for message in notes(seen, spec.name):
             fleet.emit(Noted(host, message))
+    if options.only_drifted:
+        hosts, observations = _drifted(fleet, hosts, observations, spec, lock)
     job = _Job(fleet, spec, options, keep, hosts, observations)
     canaries = Canaries.of(lock, _able(job, observations)) if lock else Canaries({})
     plan = _plan(job, lock)
@@ -113,6 +118,28 @@ def push(
             leave_alone(fleet, held.hosts)
             return Pushed(plan, {}, lock=lock)
         return _push_held(job, lock, canaries, held)
+
+
+def _drifted(
+    fleet: Fleet,
+    hosts: Sequence[Host],
+    observations: Mapping[Host, Observation],
+    spec: EnvironmentSpec,
+    lock: Lock | None,
+) -> tuple[Sequence[Host], Mapping[Host, Observation]]:
+    """Those to bring back; of the others their end is said.
+
+    A host that was not reached stays among them: it may have drifted, so it has a vote.
+    """
+    wanted = recipes(spec, lock, observations)
+    ends = {Standing.IN_SYNC: Outcome.IN_SYNC, Standing.NEVER: Outcome.NEVER_INSTALLED}
+    out = set()
+    for host, seen in observations.items():
+        if end := ends.get(standing(seen, spec.name, wanted.get(host))):
+            fleet.emit(Ended(host, end))
+            out.add(host)
+    left = {host: seen for host, seen in observations.items() if host not in out}
+    return [host for host in hosts if host not in out], left
 
 
 def make_lock(

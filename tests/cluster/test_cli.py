@@ -125,6 +125,22 @@ def test_reports_say_what_json_does_and_are_as_published(pushed: Cluster) -> Non
         (pushed.folder / name).unlink()
 
 
+def test_diff_of_a_node_with_its_lock_its_file_and_its_report(pushed: Cluster) -> None:
+    one = pushed.nodes[0].host
+    assert pushed.run("verify", "--report", "r.json").code == 0
+    report = f"r.json#{one}"
+    for other in ("environment.lock", "environment.yml", report):
+        done = pushed.run("diff", one, other)
+        assert done.code == 0, done.out + done.err
+        assert "are equal in all" in done.out
+    changed = (pushed.folder / "r.json").read_text().replace('"name": "tiny", "version": "', "&9")
+    (pushed.folder / "r.json").write_text(changed.replace("&9", '"name": "tiny", "version": "9'))
+    done = pushed.run("diff", report, one, "--json", "--only", "conda")
+    (pushed.folder / "r.json").unlink()
+    (row,) = done.json["result"]["rows"]
+    assert (done.code, row["name"], row["jump"]) == (1, "tiny", "major")
+
+
 def test_report_that_cannot_be_written_stops_before_any_node(pushed: Cluster) -> None:
     for name in ("r.pdf", "no/such/folder/r.json"):
         done = pushed.run("verify", "--report", name)

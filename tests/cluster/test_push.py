@@ -66,7 +66,7 @@ def test_the_whole_story(make_cluster: Maker) -> None:
     assert shown.code == 1
     rows = [line for line in shown.out.splitlines() if "(pip)" in line or "demo_0" in line]
     assert len(rows) == 1
-    assert rows[0].split() == ["conda", "numlike", "1.26.4", "demo_0", "2.1.0", "(pip)"]
+    assert rows[0].split() == ["conda", "numlike", "1.26.4", "demo_0", "2.1.0", "(pip)", "major"]
     assert "einlike" in cluster.run("diff", one.host, two.host, "--all").out
 
     repaired = cluster.run("push", "hosts.txt")
@@ -351,3 +351,29 @@ def test_torch_of_the_user_site_is_seen_as_a_job_sees_it(make_cluster: Maker) ->
     runtime = dict(seen["facts"]["runtime"])
     assert runtime["torch"] == "0.0.odd"
     assert runtime["cuDNN"].startswith("error: AttributeError")
+
+
+def test_only_the_node_that_drifted_is_brought_back(make_cluster: Maker) -> None:
+    cluster = make_cluster(3)
+    cluster.write_environment("tiny")
+    one, two, bare = cluster.nodes
+    first = cluster.run("push", "-", stdin=f"{one.host}\n{two.host}\n")
+    assert first.code == 0, first.out + first.err
+    two.pip_install("train", "einlike==0.8.0")
+    starts = [len(node.conda_starts) for node in cluster.nodes]
+    back = cluster.run("push", "hosts.txt", "--only-drifted", "--json")
+    assert back.code == 0, back.err
+    assert [host["outcome"] for host in back.json["result"]["hosts"]] == [
+        "in sync",
+        "installed",
+        "left alone, never installed",
+    ]
+    assert not (bare.envs / ".envsync").exists()
+    assert [len(node.conda_starts) for node in (one, bare)] == [starts[0], starts[2]]
+    again = cluster.run("push", "hosts.txt", "--only-drifted")
+    assert (again.code, "Already in sync: 2 nodes" in again.out) == (0, True)
+
+
+def test_only_drifted_and_relock_exclude_each_other(pushed: Cluster) -> None:
+    done = pushed.run("push", "hosts.txt", "--only-drifted", "--relock")
+    assert (done.code, "--relock makes another" in done.err) == (2, True)

@@ -10,7 +10,7 @@ from envsync.flavours import Conda
 from envsync.lock import LockedPackage, Section
 from envsync.model import Host, Platform
 from envsync.observation import Observation, Switch
-from envsync.plan import Action, Refusal, Step, make_plan, notes
+from envsync.plan import Action, Refusal, Standing, Step, make_plan, notes, standing
 from envsync.recipe import Recipe
 
 HOST = Host("gpu01")
@@ -183,3 +183,31 @@ def test_driver_is_looked_at_before_anything_is_installed(most: str, *, fits: bo
 def test_driver_of_an_environment_that_is_current_is_verifys_business() -> None:
     seen = replace(BARE, virtual_packages=(("__cuda", "11.4"),), link=OURS, sealed=("abc",))
     assert make_plan("train", {HOST: for_cuda()}, {HOST: seen}).steps[0].action is Action.KEEP
+
+
+@pytest.mark.parametrize(
+    ("seen", "expected"),
+    [
+        (BARE, Standing.NEVER),
+        (replace(BARE, plain="/e/train"), Standing.NEVER),
+        (replace(BARE, link="/opt/elsewhere"), Standing.NEVER),
+        (replace(BARE, link=OURS, sealed=("abc",)), Standing.IN_SYNC),
+        (replace(BARE, link=f"{OURS}.2", sealed=("abc.2",), changed=("abc",)), Standing.IN_SYNC),
+        (replace(BARE, link=OURS, changed=("abc",)), Standing.DRIFTED),
+        (replace(BARE, link=OURS), Standing.DRIFTED),
+        (
+            replace(BARE, link=".envsync/train/old", sealed=("abc", "old")),
+            Standing.DRIFTED,
+        ),
+        (replace(BARE, sealed=("abc",)), Standing.DRIFTED),
+        (replace(BARE, history=(Switch(1, "abc", "me"),)), Standing.DRIFTED),
+        (replace(BARE, plain="/e/train", sealed=("abc",)), Standing.DRIFTED),
+    ],
+)
+def test_standing_of_a_node(seen: Observation, expected: Standing) -> None:
+    assert standing(seen, "train", RECIPE) is expected
+
+
+def test_node_whose_platform_nobody_solved_for_is_not_in_sync() -> None:
+    assert standing(replace(BARE, link=OURS, sealed=("abc",)), "train", None) is Standing.DRIFTED
+    assert standing(BARE, "train", None) is Standing.NEVER

@@ -19,6 +19,7 @@ from envsync.cli.options import (
     EnvironmentFile,
     Force,
     NoLock,
+    OnlyDrifted,
     Rebuild,
     Relock,
     Replace,
@@ -34,6 +35,7 @@ def push(
     relock: Relock = False,
     no_lock: NoLock = False,
     rebuild: Rebuild = False,
+    only_drifted: OnlyDrifted = False,
     canary: Canary = 0,
     best_effort: BestEffort = False,
     replace: Replace = False,
@@ -63,6 +65,7 @@ def push(
         canary=canary,
         force=force,
         replace=replace,
+        only_drifted=only_drifted,
     )
     request = Request(named, options, relock, no_lock, as_json)
     raise typer.Exit(push(request))

@@ -21,6 +21,7 @@ from envsync.cli.options import (
     MaybeHosts,
     MaybeHostsFile,
     Name,
+    OnlyGroups,
 )
 
 
@@ -53,9 +54,17 @@ def verify(
 
 @reaching_hosts
 def diff(
-    a: Annotated[str, typer.Argument(metavar="A", help="A host of the last push from here.")],
+    a: Annotated[
+        str,
+        typer.Argument(
+            metavar="A",
+            help="A host of the last push from here, or a file: .lock, .yml, or a report's"
+            " FILE.json#HOST.",
+        ),
+    ],
     b: Annotated[str, typer.Argument(metavar="B", help="Another one; short names will do.")],
     everything: Annotated[bool, typer.Option("--all", help="Show what is equal, too.")] = False,
+    only: OnlyGroups = None,
     hosts: MaybeHostsFile = None,
     file: EnvironmentFile = DEFAULT_FILE,
     name: Name = None,
@@ -63,14 +72,16 @@ def diff(
     connecting: Connecting,
     as_json: AsJson = False,
 ) -> None:
-    """Show what differs between the environments of two nodes.
+    """Show what differs between two nodes, or files that say what is in one.
 
-    Exits with 1 if anything does.
+    A lock is compared by its section for the other side (or FILE.lock#PLATFORM), an environment
+    file by what it asks for. Exits with 1 if anything differs.
     """
-    from envsync.cli.commands.verify import diff
+    from envsync.cli.commands.verify import Showing, diff
 
+    groups = tuple("torch and CUDA" if each.value == "torch" else each.value for each in only or ())
     where = Where(hosts, file, name, connecting)
-    raise typer.Exit(diff((a, b), where, everything=everything, as_json=as_json))
+    raise typer.Exit(diff((a, b), where, Showing(everything, groups), as_json=as_json))
 
 
 @reaching_hosts

@@ -18,6 +18,15 @@ class Launcher(StrEnum):
     LOCAL = "local"
 
 
+class Group(StrEnum):
+    """What rows of a diff are grouped by."""
+
+    TORCH = "torch"
+    CONDA = "conda"
+    PIP = "pip"
+    VARIABLES = "variables"
+
+
 class FailOn(StrEnum):
     """From which level on a finding makes verify fail."""
 
@@ -89,6 +98,13 @@ Force = Annotated[
 BreakLock = Annotated[
     bool,
     typer.Option("--break-lock", help="Take over from another push that is no more."),
+]
+OnlyDrifted = Annotated[
+    bool,
+    typer.Option("--only-drifted", help="Bring back the hosts that drifted; install on no other."),
+]
+OnlyGroups = Annotated[
+    list[Group] | None, typer.Option("--only", help="Only this group of things; repeatable.")
 ]
 Limit = Annotated[
     list[str] | None,

@@ -42,7 +42,8 @@ def pushed(
 
 def _closing(name: str, done: Pushed, reports: Sequence[HostReport], *, equal: bool) -> Text:
     failed = [report for report in reports if report.failure]
-    ended = [report for report in reports if report.outcome and not report.failure]
+    untold = {None, Outcome.NEVER_INSTALLED}
+    ended = [each for each in reports if each.outcome not in untold and not each.failure]
     good = [report for report in ended if report.outcome in _HOLD_IT]
     what = " ".join([name, *_in_brackets(done.generations)])
     if any(report.outcome in _INTENTIONS for report in ended):

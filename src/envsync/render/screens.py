@@ -17,6 +17,7 @@ from envsync.render.ends import count_holding, count_nodes, troubles
 from envsync.render.table import Fold
 from envsync.report import Entry, HostReport
 from envsync.rules import Level
+from envsync.sides import jump
 from envsync.verify import Verdict
 
 _MOST_COMMANDS = 10
@@ -153,7 +154,8 @@ def diffed(
         return
     shown = [row for row in rows if everything or row.differs]
     if shown:
-        to.print(table.beside(shown, hosts, fold))
+        jumps = [jump(row).value for row in shown]
+        to.print(table.beside(shown, hosts, fold, jumps))
     differing = sum(row.differs for row in rows)
     names = " and ".join(fold([host]) for host in hosts)
     if differing:

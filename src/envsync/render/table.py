@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from itertools import groupby
 from typing import TypeVar
 
 from rich import box
@@ -102,9 +101,11 @@ def outputs(reports: Sequence[HostReport], fold: Fold, to: Console) -> None:
         to.print(Text("".join(f"  {line}\n" for line in lines[-OUTPUT_LINES:])), soft_wrap=True)
 
 
-def beside(rows: Sequence[Row], hosts: Sequence[Host], fold: Fold) -> Table:
-    """A column for each host, a row for each thing."""
-    return _columns(rows, [[position] for position in range(len(hosts))], hosts, fold)
+def beside(
+    rows: Sequence[Row], hosts: Sequence[Host], fold: Fold, jumps: Sequence[str] = ()
+) -> Table:
+    """A column for each host, a row for each thing; `jumps` say how far versions are apart."""
+    return _columns(rows, [[position] for position in range(len(hosts))], hosts, fold, jumps)
 
 
 def differences(rows: Sequence[Row], hosts: Sequence[Host], fold: Fold) -> Table:
@@ -118,13 +119,21 @@ def differences(rows: Sequence[Row], hosts: Sequence[Host], fold: Fold) -> Table
 
 
 def _columns(
-    rows: Sequence[Row], groups: Sequence[Sequence[int]], hosts: Sequence[Host], fold: Fold
+    rows: Sequence[Row],
+    groups: Sequence[Sequence[int]],
+    hosts: Sequence[Host],
+    fold: Fold,
+    jumps: Sequence[str] = (),
 ) -> Table:
-    table = make("", "what", *(fold(hosts[i] for i in group) for group in groups))
-    for title, block in groupby(rows, key=lambda row: row.group):
-        for number, row in enumerate(block):
-            values = (_value(row, group[0]) for group in groups)
-            table.add_row(Text("" if number else title, "dim"), row.name, *values)
+    more = ["jump"] if any(jumps) else []
+    table = make("", "what", *(fold(hosts[i] for i in group) for group in groups), *more)
+    title = ""
+    for row, far in zip(rows, jumps or [""] * len(rows), strict=True):
+        values = (_value(row, group[0]) for group in groups)
+        cells = [Text(far, "dim")] if more else []
+        group_cell = Text("" if row.group == title else row.group, "dim")
+        table.add_row(group_cell, row.name, *values, *cells)
+        title = row.group
     return table
 
 

@@ -75,6 +75,11 @@ class _Memory:
 
 def push(request: Request) -> int:
     """Read everything, check everything, and only then touch a host."""
+    if request.relock and request.options.only_drifted:
+        raise InputError(
+            "--only-drifted brings hosts back to the lock, and --relock makes another one",
+            hint="leave one of them out",
+        )
     inputs = _read(request, switching=True)
     spec, options = inputs.manifest.spec, request.options
     store = Store(request.where.file.parent)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,11 +12,15 @@ from envsync.cli.options import FailOn
 from envsync.cli.reporting import Reports
 from envsync.cli.session import Session
 from envsync.cli.target import find_target
+from envsync.compare import Row
 from envsync.errors import ExitCode, InputError
 from envsync.hostnames import resolve
+from envsync.model import Host
 from envsync.render import envelope, reading, screens
 from envsync.rules import Level
-from envsync.verify import judge, look_at_all
+from envsync.sides import Side, is_file, jump, read_side, side_rows
+from envsync.store import Store
+from envsync.verify import Seen, judge, look_at_all
 
 
 def verify(
@@ -59,27 +64,74 @@ def verify(
     return session.finish(exit_code, result)
 
 
-def diff(pair: tuple[str, str], where: Where, *, everything: bool, as_json: bool) -> int:
-    """Probe two hosts and show what differs between them."""
-    target = find_target(where)
-    chosen = [resolve(target.hosts, word) for word in pair]
-    if chosen[0] == chosen[1]:
-        raise InputError(f"{pair[0]} and {pair[1]} are the same host", hint="name two hosts")
-    session = Session("diff", chosen, target.connecting, target.store, as_json=as_json)
-    with session:
-        seen = look_at_all(session.fleet, chosen, target.name)
-    rows = judge(seen, None).rows
+@dataclass(frozen=True)
+class Showing:
+    """What of a diff is shown."""
+
+    everything: bool
+    only: tuple[str, ...]
+    """Groups; empty: all."""
+
+
+def diff(pair: tuple[str, str], where: Where, showing: Showing, *, as_json: bool) -> int:
+    """Show what differs between two nodes or files; only nodes that are named are asked."""
+    files = {word: read_side(word) for word in pair if is_file(word)}
+    words = [word for word in pair if word not in files]
+    if words:
+        target = find_target(where)
+        hosts = {word: resolve(target.hosts, word) for word in words}
+        name, connecting, store = target.name, target.connecting, target.store
+    else:
+        hosts, name, connecting = {}, where.name or "", where.connecting
+        store = Store(where.file.parent)
+    if pair[0] == pair[1] or (len(hosts) == len(pair) and len(set(hosts.values())) == 1):
+        raise InputError(f"{pair[0]} and {pair[1]} are the same", hint="name two")
+    session = Session("diff", tuple(hosts.values()), connecting, store, as_json=as_json)
+    seen: Mapping[Host, Seen] = {}
+    if hosts:
+        with session:
+            seen = look_at_all(session.fleet, tuple(hosts.values()), name)
+    sides = [
+        files.get(word) or _side_of(hosts[word], seen[hosts[word]])
+        for word in pair
+        if word in files or hosts[word] in seen
+    ]
+    rows = side_rows(sides[0], sides[1]) if len(sides) == len(pair) else ()
+    return _show(session, name, [side.label for side in sides], rows, showing)
+
+
+def _side_of(host: Host, seen: Seen) -> Side:
+    return Side(str(host), facts=seen.facts, platform=seen.platform, node=True)
+
+
+def _show(
+    session: Session, name: str, labels: Sequence[str], found: Sequence[Row], showing: Showing
+) -> int:
+    rows = [row for row in found if not showing.only or row.group in showing.only]
+    columns = tuple(Host(label) for label in labels)
+    short = {str(host): session.fold([host]) for host in session.hosts}
+
+    def fold(hosts: Iterable[Host]) -> str:
+        return ",".join(short.get(str(host)) or short.get(host.name, host.name) for host in hosts)
+
+    screens.diffed(session.out, rows, columns, session.reports, fold, everything=showing.everything)
+    shown = [row for row in rows if showing.everything or row.differs]
+    records = [
+        {
+            "group": row.group,
+            "name": row.name,
+            "matters": row.matters,
+            "values": dict(zip(labels, row.values, strict=True)),
+            "jump": jump(row),
+        }
+        for row in shown
+    ]
     differs = any(row.differs for row in rows)
-    screens.diffed(
-        session.out, rows, tuple(seen), session.reports, session.fold, everything=everything
-    )
     return session.finish(
         ExitCode.DIFFERENT if session.failed or differs else ExitCode.OK,
         {
-            "name": target.name,
+            "name": name,
             "hosts": [envelope.host_record(report) for report in session.reports],
-            "rows": envelope.rows_record(
-                [row for row in rows if everything or row.differs], tuple(seen)
-            ),
+            "rows": records,
         },
     )
