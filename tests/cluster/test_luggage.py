@@ -101,7 +101,12 @@ def test_missing_file_is_told_with_its_line_before_any_host_is_reached(
     cluster = make_cluster(1)
     (cluster.folder / "requirements.txt").write_text("einlike\n\n-r gone.txt\n")
     cluster.write_environment("tiny", pip=["-r requirements.txt"], locked=False)
+    assert "requirements.txt:3" in cluster.run("lint").err
     cluster.nodes[0].stop()  # who tries to reach it ends with another code
     done = cluster.run("push", "hosts.txt")
     assert done.code == 2
     assert "requirements.txt:3: there is no file gone.txt" in done.err
+    (cluster.folder / "gone.txt").write_text("tqdm\n")
+    assert cluster.run("lint").code == 0
+    unlocked = cluster.run("push", "hosts.txt", "--no-lock")
+    assert (unlocked.code, "go along with a lock alone" in unlocked.err) == (2, True)
