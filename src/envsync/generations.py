@@ -34,6 +34,9 @@ FROZEN = (
 QUICK = 60.0
 """Seconds that a step may take which only writes a few bytes."""
 
+SLOW = 500_000
+"""Bytes a second that an upload may be as slow as."""
+
 
 def generation_id(*parts: bytes) -> str:
     """The name of what these bytes define: a hash of the bytes, never of a model of them."""
@@ -83,6 +86,10 @@ class Slot:
         """A file beside the prefix, with something that the generation was made from."""
         return f"{self.prefix}.{suffix}"
 
+    def folder(self, path: str) -> str:
+        """A folder among the files that were sent along; they stay as long as the prefix."""
+        return f"{self.prefix}.files/{path}"
+
     def put(self, files: Mapping[str, bytes]) -> Command:
         """Upload what the generation is built from, by suffix: mode 0600, each whole."""
         sizes = (word for suffix, raw in files.items() for word in (suffix, str(len(raw))))
@@ -90,17 +97,18 @@ class Slot:
             scripts.load("beside.sh") + scripts.load("put.sh"),
             (self.prefix, *sizes),
             stdin=b"".join(files.values()),
-            timeout=QUICK,
+            timeout=QUICK + sum(map(len, files.values())) / SLOW,
         )
 
-    def build(self, argv: Sequence[str], timeout: float) -> Command:
+    def build(self, argv: Sequence[str], timeout: float, folder: str = "") -> Command:
         """Fill the prefix with `argv` and with what was put beside it.
 
+        `folder` is where relative paths of pip's requirements begin, if there are any.
         Answers `built`, or `sealed` when it is there already.
         """
         return Command(
             scripts.load("as_pip.sh") + scripts.load("build.sh"),
-            (self.prefix, scripts.load("as_job.sh"), *argv),
+            (self.prefix, scripts.load("as_job.sh"), folder, *argv),
             timeout=timeout,
         )
 

@@ -19,6 +19,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from urllib.parse import quote, unquote
 
 import yaml
 
@@ -40,9 +41,11 @@ _CONDA = re.compile(
     r"(?: size:(?P<size>[0-9]{1,18}))?"
 )
 _HASHED = re.compile(
-    r"[A-Za-z0-9][A-Za-z0-9._-]*(==[^\s;]+| @ [a-z][a-z+]*://\S+)( --hash=sha\d+:[0-9a-f]+)+"
+    r"[A-Za-z0-9][A-Za-z0-9._-]*(==[^\s;]+| @ [a-z][a-z+]*://\S+| @ file:\.{1,2}/\S+)"
+    r"( --hash=sha\d+:[0-9a-f]+)+"
 )
-_DIRECT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]* @ [a-z][a-z+]*://\S+")
+_TREE = r"file:\.{1,2}/\S*#sha256=[0-9a-f]{64}(?:&editable)?"
+_DIRECT = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]* @ (?:[a-z][a-z+]*://\S+|{_TREE})")
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,8 @@ class Section:
     pip: tuple[str, ...] = ()
     """Lines of a requirements file, each with a version or address and its hashes."""
     direct: tuple[str, ...] = ()
-    """Lines for what cannot carry a hash: a VCS address at its commit."""
+    """Lines for what cannot carry a hash: a VCS address at its commit, or a folder of sources
+    (`NAME @ file:./PATH#sha256=HEX&editable`), whose digest is made by envsync."""
 
     @property
     def packages(self) -> tuple[Package, ...]:
@@ -131,6 +135,22 @@ def linking_order(depends: Mapping[str, Collection[str]]) -> tuple[str, ...]:
         return tuple(TopologicalSorter(graph).static_order())
     except CycleError:  # conda allows them: python and pip, once
         return tuple(sorted(depends, key=lambda name: (name != "python", name)))
+
+
+def local_line(name: str, path: str, sha256: str, *, tree: bool, editable: bool) -> str:
+    """A locked requirement for what is sent along; `path` is seen from the environment file."""
+    place = "file:" + quote(path if path.startswith("../") else f"./{path}")
+    if tree:
+        return f"{name} @ {place}#sha256={sha256}" + ("&editable" if editable else "")
+    return f"{name} @ {place} --hash=sha256:{sha256}"
+
+
+def as_path(line: str) -> str:
+    """A line of `local_line` as pip's requirements files have it; others as they are."""
+    found = re.fullmatch(r"\S+ @ file:(\.{1,2}/[^\s#]*)(?:#sha256=\w+(&editable)?)?(.*)", line)
+    if found is None:
+        return line
+    return f"{'-e ' if found[2] else ''}{unquote(found[1])}{found[3]}"
 
 
 def digest(raw: bytes) -> str:

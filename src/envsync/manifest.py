@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from envsync.errors import InputError
 from envsync.lock import MARK, Lock, lock_file, parse_lock
+from envsync.luggage import sources
 from envsync.otherlocks import read_other_lock
-from envsync.spec import EnvironmentSpec, environment_name, parse_environment, read_bytes
+from envsync.spec import (
+    EnvironmentSpec,
+    environment_name,
+    packed,
+    parse_environment,
+    read_bytes,
+)
 
 
 @dataclass(frozen=True)
@@ -23,12 +30,13 @@ class Manifest:
     @property
     def sources(self) -> dict[str, bytes]:
         """The files that a lock of this is made from, by name."""
-        return {Path(self.spec.source).name: self.spec.raw}
+        return {**sources(self.spec.luggage), Path(self.spec.source).name: self.spec.raw}
 
 
 def read_manifest(path: Path, name: str | None = None) -> Manifest:
     """Read a file; `name` replaces the file's own. Raises InputError."""
-    return parse_manifest(read_bytes(path), str(path), name)
+    manifest = parse_manifest(read_bytes(path), str(path), name)
+    return replace(manifest, spec=packed(manifest.spec, path))
 
 
 def parse_manifest(raw: bytes, source: str, name: str | None = None) -> Manifest:

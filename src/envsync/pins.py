@@ -39,7 +39,11 @@ def unmet(
     conda = {package.name: package for package in facts.conda}
     pip: dict[str, Package] = {canonicalize_name(each.name): each for each in facts.pip}
     known = {**_python_markers(conda.get("python")), **(markers or {})}
-    by_pip = () if facts.blind else _unmet_by_pip(spec.pip, conda, pip, known)
+    by_pip = (
+        ()
+        if facts.blind
+        else _unmet_by_pip((*spec.pip, *spec.luggage.requirements), conda, pip, known)
+    )
     return (*_unmet_by_conda(spec.conda, conda, pip), *by_pip)
 
 

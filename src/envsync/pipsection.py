@@ -15,7 +15,7 @@ from packaging.utils import (
 )
 
 from envsync.errors import InputError, Wrong
-from envsync.requirement import Requirement, is_path, is_remote
+from envsync.requirement import Reference, Requirement, is_path, is_remote
 
 PIP_SWITCHES = frozenset({"--no-index", "--pre", "--prefer-binary", "--require-hashes"})
 PIP_OPTIONS = PIP_SWITCHES | {
@@ -25,8 +25,12 @@ PIP_OPTIONS = PIP_SWITCHES | {
 """What a requirements file may set (pip docs, "Requirements File Format") and we pass on."""
 
 
-_LISTS = frozenset({"-r", "--requirement", "-c", "--constraint"})
-_FILES = _LISTS | {"-e", "--editable"}
+_LISTS = {
+    "-r": "requirements", "--requirement": "requirements",
+    "-c": "constraints", "--constraint": "constraints",
+}  # fmt: skip
+_FILES = {**_LISTS, "-e": "package", "--editable": "package"}
+_LINKS = frozenset({"-f", "--find-links"})
 
 
 def read_entry(entry: str, line: int, wrong: Wrong) -> Requirement:
@@ -40,7 +44,7 @@ def read_entry(entry: str, line: int, wrong: Wrong) -> Requirement:
     if odd := [each for each in options if not re.match(r"--hash[=\s]", each)]:
         raise wrong(f"{odd[0]} may not follow a requirement", "--hash=... may")
     if _is_local(bare):
-        raise _elsewhere(text, wrong)
+        return _local(bare, line, wrong)
     if is_remote(bare):
         return Requirement(text, _name_in_url(bare), line, pinned=True)
     try:
@@ -55,31 +59,62 @@ def read_entry(entry: str, line: int, wrong: Wrong) -> Requirement:
 def _option(text: str, line: int, wrong: Wrong) -> Requirement:
     """One line of options, split as pip itself splits it: into shell words."""
     try:
-        words = iter(shlex.split(text))
+        words = shlex.split(text)
     except ValueError as error:  # a quote that does not end
         raise wrong(f"pip does not understand {text!r}", str(error)) from error
-    for word in words:
-        option, equals, value = word.partition("=")
-        if re.match(r"-[a-z].", word):  # -ihttps://...
-            option, equals, value = word[:2], "=", word[2:]
+    refers: list[Reference] = []
+    options = 0
+    while words:
+        options += 1
+        option, value = _next_option(words, wrong)
+        if option in _LISTS and is_remote(value):
+            continue  # the nodes fetch it themselves
         if option in _FILES:
-            value = value if equals else next(words, "")
-            if option in _LISTS and is_remote(value):
-                continue  # the nodes fetch it themselves
-            raise _elsewhere(text, wrong)
-        if option not in PIP_OPTIONS:
-            raise wrong(
-                f"{option} may not stand in a pip section",
-                f"allowed are {', '.join(sorted(PIP_OPTIONS))}",
-            )
-        if option in PIP_SWITCHES:
-            continue
-        value = value if equals else next(words, "")
-        if not value or value.startswith("-"):
-            raise wrong(f"{option} wants a value", "write it behind the option")
-        if option in {"-f", "--find-links"} and not re.match(r"(?i)/|[a-z][a-z+]+:", value):
-            raise _elsewhere(text, wrong)
-    return Requirement(text, "", line)
+            refers.append(_reference(_FILES[option], value, text, wrong))
+        elif option in _LINKS and not re.match(r"(?i)/|[a-z][a-z+]+:", value):
+            refers.append(_reference("links", value, text, wrong))
+    if refers and options > 1:
+        raise wrong(f"{text} names a file and says more", "give each option a line of its own")
+    return Requirement(text, "", line, refers=tuple(refers))
+
+
+def _next_option(words: list[str], wrong: Wrong) -> tuple[str, str]:
+    """Take an option and its value, which a switch has not, from the front of `words`."""
+    word = words.pop(0)
+    option, equals, value = word.partition("=")
+    if re.match(r"-[a-z].", word):  # -ihttps://...
+        option, equals, value = word[:2], "=", word[2:].removeprefix("=")
+    if option not in PIP_OPTIONS | _FILES.keys():
+        raise wrong(
+            f"{option} may not stand in a pip section",
+            f"allowed are {', '.join(sorted(PIP_OPTIONS | _FILES.keys()))}",
+        )
+    if option in PIP_SWITCHES:
+        return option, ""
+    if not equals and words:
+        value = words.pop(0)
+    if not value or value.startswith("-"):
+        raise wrong(f"{option} wants a value", "write it behind the option")
+    return option, value
+
+
+def _local(text: str, line: int, wrong: Wrong) -> Requirement:
+    """A wheel, a source archive or a folder of sources beside the environment file."""
+    target = text.partition(";")[0].strip()
+    if re.search(r"\s@\s", target):
+        raise _elsewhere(text, wrong)
+    reference = _reference("package", target, text, wrong)
+    named = _name_in_url(target) if reference.path.endswith(".whl") else ""
+    return Requirement(text, named, line, pinned=True, refers=(reference,))
+
+
+def _reference(kind: str, path: str, text: str, wrong: Wrong) -> Reference:
+    """What an entry refers to, if it is said by a path that can mean the same on a node."""
+    bare = re.sub(r"\[[^\]/]*\]$", "", path) if kind == "package" else path
+    elsewhere = r"(?i)[/~\\]|(?:\w+\+)?[a-z]+:|(?:git|hg|svn|bzr)\+|.*[$#]"
+    if not bare or re.match(elsewhere, bare):
+        raise _elsewhere(text, wrong)
+    return Reference(kind, bare)
 
 
 def _elsewhere(text: str, wrong: Wrong) -> InputError:
@@ -91,12 +126,12 @@ def _elsewhere(text: str, wrong: Wrong) -> InputError:
         )
     return wrong(
         f"{text} refers to a file of this machine, which the nodes do not have",
-        "put what it says into the pip section itself",
+        "write its path as it is seen from the environment file (./wheels/x.whl): it is sent along",
     )
 
 
 def _is_local(text: str) -> bool:
-    """Whether pip would look for a file: no node can be trusted to have it."""
+    """Whether pip would look for a file, and not ask an index."""
     target, *named = reversed(
         re.split(r"(?<!\s)\s*@\s*", text.partition(";")[0].strip(), maxsplit=1)
     )

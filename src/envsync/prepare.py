@@ -65,7 +65,7 @@ def prepare(node: Node, step: Step, spec: EnvironmentSpec, timeout: float) -> Fa
     if step.action is not Action.BUILD:
         return node.probe(slot.prefix)
     node.must(Phase.UPLOAD, slot.put(step.recipe.files))
-    build = slot.build(step.recipe.argv(step.conda, slot), timeout)
+    build = slot.build(step.recipe.argv(step.conda, slot), timeout, step.recipe.folder(slot))
     done = node.must(Phase.BUILD, build)
     facts = node.probe(slot.prefix)
     try:

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 from envsync.flavours import Conda
 from envsync.generations import Slot, generation_id
-from envsync.lock import Lock, Section, format_lock
+from envsync.lock import Lock, Section, as_path, format_lock
+from envsync.luggage import NOTHING, Luggage
 from envsync.model import Platform
 from envsync.redact import restore
+from envsync.requirement import Requirement
 from envsync.spec import EnvironmentSpec
 
 
@@ -23,17 +25,31 @@ class Recipe:
     """By suffix; what a tool of the node reads, with the credentials that it needs."""
     locked: Section | None = None
     """None: the node's own solver decides."""
+    luggage: Luggage = NOTHING
+    """What is unpacked beside the prefix before anything is built."""
 
     def argv(self, conda: Conda, slot: Slot) -> tuple[str, ...]:
         """The command that fills the prefix."""
         if self.locked is None:
-            return conda.create(slot.prefix, slot.file("yml"))
+            # Relative paths in its pip section begin at the folder of the file.
+            along = f"{slot.folder(self.luggage.base)}/{self.luggage.file}"
+            return conda.create(slot.prefix, along if self.luggage else slot.file("yml"))
         return conda.install(slot.prefix, slot.file("explicit.txt"))
+
+    def folder(self, slot: Slot) -> str:
+        """Where pip is to look for relative paths; empty when there are none."""
+        return slot.folder(self.luggage.base) if self.luggage else ""
 
 
 def unlocked(spec: EnvironmentSpec) -> Recipe:
     """Solved by each node for itself."""
-    return Recipe(generation_id(spec.raw), {"yml": spec.raw})
+    along = spec.luggage
+    identity = generation_id(spec.raw, along.tar) if along else generation_id(spec.raw)
+    return Recipe(identity, {"yml": spec.raw, **_along(along)}, luggage=along)
+
+
+def _along(luggage: Luggage) -> Mapping[str, bytes]:
+    return {"files.tar": luggage.tar} if luggage else {}
 
 
 def locked(spec: EnvironmentSpec, section: Section) -> Recipe:
@@ -60,24 +76,29 @@ def locked(spec: EnvironmentSpec, section: Section) -> Recipe:
             "yml": spec.raw,
             "lock": format_lock(Lock((section,))).encode(),
             **{suffix: text.encode() for suffix, text in wanted.items() if text},
+            **_along(spec.luggage),
         },
         section,
+        spec.luggage,
     )
 
 
 def requirements(spec: EnvironmentSpec, lines: Sequence[str]) -> str:
     """A requirements file for pip: the file's own options, then `lines` with credentials."""
-    options = [each.text for each in spec.pip if _is_option(each.text)]
-    return _lines(options) + restore(_lines(lines), _addresses(spec))
+    both = (*spec.pip, *spec.luggage.requirements)
+    options = [each.text for each in both if _is_option(each)]
+    return _lines(options) + restore(_lines([as_path(line) for line in lines]), _addresses(spec))
 
 
-def _is_option(text: str) -> bool:
-    return text.startswith("-")
+def _is_option(each: Requirement) -> bool:
+    """Whether it says where pip looks; what lists and editable folders ask for is in the lock."""
+    return each.text.startswith("-") and all(named.kind == "links" for named in each.refers)
 
 
 def _addresses(spec: EnvironmentSpec) -> list[str]:
     """Every address that the file names, which may hold a credential."""
-    words = (word for each in spec.conda + spec.pip for word in each.text.split())
+    entries = (*spec.conda, *spec.pip, *spec.luggage.requirements)
+    words = (word for each in entries for word in each.text.split())
     return [*spec.channels, *(word for word in words if "://" in word)]
 
 

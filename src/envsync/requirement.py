@@ -14,6 +14,15 @@ _LOCAL = re.compile(r"(?i)[./~\\]|(?:\w+\+)?file:|[a-z]:[\\/]")
 
 
 @dataclass(frozen=True)
+class Reference:
+    """A file or a folder beside the environment file, of which a pip section speaks."""
+
+    kind: str
+    """`requirements`, `constraints`, `package` (a file, or a folder of sources) or `links`."""
+    path: str
+
+
+@dataclass(frozen=True)
 class Requirement:
     """One entry of `dependencies` or of its pip section."""
 
@@ -31,6 +40,8 @@ class Requirement:
     """The channel that conda is told to take this one package from."""
     subdir: str = ""
     """The platform that conda is told to take it for (`win-64`)."""
+    refers: tuple[Reference, ...] = ()
+    """What has to be sent along."""
 
 
 def is_remote(text: str) -> bool:

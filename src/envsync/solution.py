@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 from packaging.utils import canonicalize_name
 
 from envsync import scripts
 from envsync.errors import HostError
-from envsync.lock import LockedPackage, linking_order
+from envsync.generations import SOLVING
+from envsync.lock import LockedPackage, linking_order, local_line
+from envsync.luggage import NOTHING, Luggage
 from envsync.model import Facts, Package
 from envsync.ports import Command, Completed
 from envsync.records import read_records, split
@@ -30,7 +34,9 @@ class Solution:
     pip: tuple[str, ...]
     """Requirements whose file has a hash: `NAME==VERSION` or `NAME @ URL`."""
     direct: tuple[str, ...]
-    """Those that come from version control, at their commit."""
+    """Those that come from version control, at their commit, and folders that were sent along."""
+    archives: tuple[str, ...] = ()
+    """Files that were sent along, with their hashes."""
 
 
 def solved(prefix: str) -> Command:
@@ -39,27 +45,49 @@ def solved(prefix: str) -> Command:
     return Command(script, (prefix, scripts.load("as_job.sh")), timeout=LIMIT)
 
 
-def hashes(prefix: str, requirements: str, timeout: float) -> Command:
-    """Asks pip for the files behind `requirements`; `parse_hashes` reads the answer."""
+def hashes(prefix: str, requirements: str, timeout: float, folder: str = "") -> Command:
+    """Asks pip for the files behind `requirements`; `parse_hashes` reads the answer.
+
+    `folder` is where relative paths begin.
+    """
     return Command(
         scripts.load("as_pip.sh") + scripts.load("hashes.sh"),
-        (prefix, scripts.load("as_job.sh")),
+        (prefix, scripts.load("as_job.sh"), folder or "/"),
         stdin=requirements.encode(),
         timeout=timeout,
     )
 
 
-def parse_solution(done: Completed, facts: Facts) -> Solution:
+def parse_solution(done: Completed, facts: Facts, luggage: Luggage = NOTHING) -> Solution:
     """Read the answer; `facts` say which packages are pip's. Raises HostError."""
     parts = answered(done, "lock")
     origins = _origins(parts["pip"], done.log) if facts.pip else {}
-    lines = [_requirement(each, origins.get(each.name)) for each in facts.pip]
+    brought = {each.name: _brought(each, origins.get(each.name), luggage) for each in facts.pip}
+    ours = [line for line in brought.values() if line]
+    others = [each for each in facts.pip if not brought[each.name]]
+    lines = [_requirement(each, origins.get(each.name)) for each in others]
+    remote = [line for line in lines if "+" in _scheme(line)]
     sizes = _sizes(parts.get("sizes", ()))
     return Solution(
         tuple(_locked(each, sizes) for each in in_linking_order(parts)),
         tuple(sorted(line for line in lines if "+" not in _scheme(line))),
-        tuple(sorted(line for line in lines if "+" in _scheme(line))),
+        tuple(sorted([*remote, *(line for line in ours if " --hash=" not in line)])),
+        tuple(sorted(line for line in ours if " --hash=" in line)),
     )
+
+
+def _brought(package: Package, origin: Mapping[str, Any] | None, luggage: Luggage) -> str:
+    """The line of a package that was made from what was sent along; empty for any other."""
+    parts = unquote(str((origin or {}).get("url"))).partition(f"/{SOLVING}.files")
+    if not parts[1] or origin is None:
+        return ""
+    path = os.path.relpath(parts[2].strip("/") or ".", luggage.base)
+    sha256 = dict(luggage.digests).get(path)
+    if sha256 is None:
+        return ""
+    tree = origin.get("dir_info")
+    editable = bool(tree and tree.get("editable"))
+    return local_line(package.name, path, sha256, tree=tree is not None, editable=editable)
 
 
 def answered(done: Completed, cause: str) -> Mapping[str, list[str]]:

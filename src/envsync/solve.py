@@ -97,16 +97,19 @@ def solve(node: Node, seen: Observation, spec: EnvironmentSpec, timeout: float) 
     node.must(Phase.SOLVE, slot.discard())
     node.must(Phase.UPLOAD, slot.put(recipe.files))
     try:
-        done = node.must(Phase.SOLVE, slot.build(recipe.argv(seen.conda, slot), timeout))
+        build = slot.build(recipe.argv(seen.conda, slot), timeout, recipe.folder(slot))
+        done = node.must(Phase.SOLVE, build)
         facts = node.probe(slot.prefix)
         check(spec, facts, seen.subdir, done.log)
-        solution = parse_solution(node.run(Phase.SOLVE, solved(slot.prefix)), facts)
+        answer = node.run(Phase.SOLVE, solved(slot.prefix))
+        solution = parse_solution(answer, facts, spec.luggage)
         pip = solution.pip
         if pip:
-            asked = hashes(slot.prefix, requirements(spec, pip), timeout)
+            asked = hashes(slot.prefix, requirements(spec, pip), timeout, recipe.folder(slot))
             pip = parse_hashes(node.must(Phase.SOLVE, asked), pip)
     finally:
         # Whatever went wrong is the news; what is left there goes with the next attempt.
         with contextlib.suppress(HostError):
             node.run(Phase.SOLVE, slot.discard())
+    pip = tuple(sorted((*pip, *solution.archives)))
     return Section(seen.platform, str(seen.conda), solution.conda, pip, solution.direct)

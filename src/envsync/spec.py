@@ -5,13 +5,14 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
 
 from envsync.condaspec import read_dependency
 from envsync.errors import InputError
+from envsync.luggage import NOTHING, Luggage, pack
 from envsync.model import Notice
 from envsync.pipsection import read_entry
 from envsync.redact import redact
@@ -48,11 +49,18 @@ class EnvironmentSpec:
     source: str
     notices: tuple[Notice, ...] = ()
     marks: Marks = Marks()
+    luggage: Luggage = NOTHING
+    """Files that the pip section names; empty when only the text was read."""
 
 
 def read_environment(path: Path, name: str | None = None) -> EnvironmentSpec:
-    """Read a file; `name` replaces the file's own. Raises InputError."""
-    return parse_environment(read_bytes(path), str(path), name)
+    """Read a file and what it refers to; `name` replaces its own. Raises InputError."""
+    return packed(parse_environment(read_bytes(path), str(path), name), path)
+
+
+def packed(spec: EnvironmentSpec, path: Path) -> EnvironmentSpec:
+    """The same with the files that its pip section names. Raises InputError."""
+    return replace(spec, luggage=pack(path, spec.raw, spec.pip))
 
 
 def read_bytes(path: Path) -> bytes:

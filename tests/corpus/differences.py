@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-_SENT = "what it names is not sent to the nodes yet (README)"
 _BUILD = "pip takes it from a build, and a lock has no place for how a package was built"
 _NO_PACKAGE = "conda looks for a package that no channel can have"
 _MAPPING = "conda takes the keys of the mapping, and drops what stands behind them"
@@ -36,19 +35,13 @@ REFUSED = {
     "parentheses-optional.yml": "conda drops the version",
     "pip-block-scalar.yml": "one entry, two requirements: no line to name for the second",
     "pip-config-settings.yml": _BUILD,
-    "pip-constraint.yml": _SENT,
-    "pip-editable-here.yml": _SENT,
     "pip-file-url.yml": "no node can be trusted to have the file",
-    "pip-find-links-relative.yml": _SENT,
     "pip-global-option.yml": _BUILD,
     "pip-line-end-in-entry.yml": "a second requirement could hide in the first",
-    "pip-local-wheel.yml": _SENT,
     "pip-no-binary-after-requirement.yml": "pip ignores the option there",
     "pip-option-and-requirement.yml": "pip ignores the requirement there",
     "pip-option-use-feature.yml": "pip's experiments differ from one version to the next",
-    "pip-requirements-file-joined.yml": _SENT,
-    "pip-requirements-file-url-scheme.yml": _SENT,
-    "pip-requirements-file.yml": _SENT,
+    "pip-requirements-file-url-scheme.yml": "pip takes it from the folder it was started in",
     "pip-section-mapping.yml": _MAPPING,
     "pip-section-text.yml": "conda takes each letter for a requirement",
     "pip-section-twice-one-empty.yml": "conda reads the last section only",
@@ -81,6 +74,8 @@ READ = {
     "duplicate-key-dependencies.yml": "micromamba takes the last, and a notice says so",
     "duplicate-key-name.yml": "micromamba takes the last, and a notice says so",
     "duplicate-key-variables.yml": "micromamba takes the last, and a notice says so",
+    "pip-editable-extras.yml": "conda was asked where the folder is not",
+    "pip-local-path.yml": "conda was asked where the folder is not",
     "name-octal.yml": "a number for YAML 1.2 only; on a node conda is given a path, not the name",
 }
 """conda refuses it; envsync reads it."""

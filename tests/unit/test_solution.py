@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from envsync.errors import HostError
-from envsync.lock import LockedPackage
-from envsync.model import Facts, Package
+from envsync.lock import Lock, LockedPackage, Section, format_lock, parse_lock
+from envsync.luggage import Luggage
+from envsync.model import Facts, Package, Platform
 from envsync.ports import Completed
 from envsync.solution import Solution, parse_hashes, parse_solution
 
@@ -89,6 +90,28 @@ def test_pip_by_version_by_address_and_by_commit() -> None:
     solution = parse_solution(answer(installed("einops"), FLASH, there), facts(*PIP))
     assert solution.pip == ("einops==0.8.0", "here @ https://w.test/here.whl")
     assert solution.direct == ("flash @ git+https://g.test/flash@0123abc#subdirectory=py",)
+
+
+def test_what_was_sent_along_is_locked_by_its_digest() -> None:
+    sha256 = "0" * 64
+    along = Luggage(b"tar", "env", "environment.yml", (("../my src", sha256), ("h.whl", sha256)))
+    place = "file:///envs/.envsync/x/solving.files"
+    tree = installed("Flash", {"url": f"{place}/my%20src", "dir_info": {"editable": True}})
+    file = installed("here", {"url": f"{place}/env/h.whl", "archive_info": {}})
+    solution = parse_solution(answer(installed("einops"), tree, file), facts(*PIP), along)
+    assert solution.pip == ("einops==0.8.0",)
+    assert solution.direct == (f"flash @ file:../my%20src#sha256={sha256}&editable",)
+    assert solution.archives == (f"here @ file:./h.whl --hash=sha256:{sha256}",)
+    # Such lines can be read back, and another tree is another generation.
+    section = Section(Platform("linux-64"), "", (), solution.archives, solution.direct)
+    lock = Lock((section,))
+    assert parse_lock(format_lock(lock).encode(), "environment.lock") == lock
+
+
+def test_folder_that_was_not_sent_cannot_be_locked() -> None:
+    tree = installed("here", {"url": "file:///home/me/here", "dir_info": {}})
+    with pytest.raises(HostError, match="from the folder"):
+        parse_solution(answer(tree), facts(PIP[2]), Luggage(b"tar", ".", "e.yml"))
 
 
 def test_dependencies_in_a_circle_do_not_matter() -> None:

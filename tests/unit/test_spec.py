@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from rattler import MatchSpec
 
 from envsync.errors import InputError
+from envsync.requirement import Reference
 from envsync.spec import EnvironmentSpec, parse_environment, read_environment
 
 GOOD = """\
@@ -119,10 +120,6 @@ def test_given_name_replaces_the_files_own() -> None:
         (with_dependency("./local.conda"), 4, "file of this machine"),
         (with_dependency("[a, b]"), 4, "no text"),
         (with_pip("numpy=1.26"), 5, "pip does not understand"),
-        (with_pip("-r requirements.txt"), 5, "file of this machine"),
-        (with_pip("-c constraints.txt"), 5, "file of this machine"),
-        (with_pip("-e ."), 5, "file of this machine"),
-        (with_pip("./wheels/x.whl"), 5, "file of this machine"),
         (with_pip("--target /x"), 5, "may not stand"),
         (b"name: x\ndependencies:\n  - caf\xe9\n", 3, "UTF-8"),
         ("name: x\ndependencies: [py\x07]\n", 2, "may not stand in YAML"),
@@ -151,22 +148,14 @@ def test_given_name_replaces_the_files_own() -> None:
         (with_pip("3.1"), 5, "kind float"),
         (with_pip('"--pre\\n-r /etc/passwd"'), 5, "line end"),
         (with_pip('"git+https://h.test/x\\n-e ."'), 5, "line end"),
-        (with_pip("--pre -r other.txt"), 5, "file of this machine"),
-        (with_pip("-i https://h.test -e ."), 5, "file of this machine"),
+        (with_pip("--pre -r other.txt"), 5, "names a file and says more"),
+        (with_pip("-i https://h.test -e ."), 5, "names a file and says more"),
         (with_pip("--index-url"), 5, "wants a value"),
         (with_pip("--index-url --pre"), 5, "wants a value"),
         (with_pip("einops==0.8 --index-url https://h.test"), 5, "may not follow"),
-        (with_pip("-f ./wheels"), 5, "file of this machine"),
-        (with_pip("--find-links=wheels"), 5, "file of this machine"),
         (with_pip("-i 'https://h.test"), 5, "pip does not understand"),
         (with_pip("-e git+https://h.test/x#egg=x"), 5, "editable"),
-        (with_pip("-rother.txt"), 5, "file of this machine"),
-        (with_pip("--requirement=other.txt"), 5, "file of this machine"),
         (with_pip("/shared/x-1-py3-none-any.whl"), 5, "file of this machine"),
-        (with_pip("wheels/x-1-py3-none-any.whl"), 5, "file of this machine"),
-        (with_pip("x-1-py3-none-any.whl"), 5, "file of this machine"),
-        (with_pip("x-1.tar.gz"), 5, "file of this machine"),
-        (with_pip("src/x"), 5, "file of this machine"),
         (with_pip("x @ ./x"), 5, "file of this machine"),
         (with_pip("x @ x-1.zip"), 5, "file of this machine"),
         (with_pip("x @ file:///x"), 5, "file of this machine"),
@@ -236,6 +225,27 @@ def test_what_pins_a_conda_package(conda: str, pinned: bool) -> None:  # noqa: F
 )  # fmt: skip
 def test_what_pins_a_pip_package(pip: str, pinned: bool) -> None:  # noqa: FBT001 (a table)
     assert read(with_pip(f"'{pip}'")).pip[0].pinned is pinned
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "path"),
+    [
+        ("-r requirements.txt", "requirements", "requirements.txt"),
+        ("-rother.txt", "requirements", "other.txt"),
+        ("--requirement=other.txt", "requirements", "other.txt"),
+        ("-c ../constraints.txt", "constraints", "../constraints.txt"),
+        ("-e .", "package", "."),
+        ("-e ./lib[dev]", "package", "./lib"),
+        ("./wheels/x.whl", "package", "./wheels/x.whl"),
+        ("x-1.tar.gz ; sys_platform == 'linux'", "package", "x-1.tar.gz"),
+        ("src/x[extra]", "package", "src/x"),
+        ("-f ./wheels", "links", "./wheels"),
+        ("--find-links=wheels", "links", "wheels"),
+    ],
+)
+def test_files_that_a_line_of_pip_names(text: str, kind: str, path: str) -> None:
+    (entry,) = read(with_pip(f'"{text}"')).pip
+    assert (entry.text, entry.refers) == (text, (Reference(kind, path),))
 
 
 def test_value_of_a_variable_is_in_no_message() -> None:

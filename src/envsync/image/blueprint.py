@@ -66,6 +66,13 @@ def blueprint(spec: EnvironmentSpec, section: Section | None, platform: str) -> 
 
     Raises InputError for what no image should hold, such as a credential.
     """
+    if found := next((each for each in spec.pip if each.refers), None):
+        raise InputError(
+            f"{found.text} names a file of this machine, and an image text cannot hold it",
+            file=spec.source,
+            line=found.line,
+            hint="put the package into an index, or name it by an address",
+        )
     subdir = section.platform.subdir if section else platform
     if subdir not in ARCHITECTURES:
         raise InputError(

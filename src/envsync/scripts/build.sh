@@ -2,14 +2,17 @@
 # Builds one generation at its final prefix, or finds it there. Standard error is what the
 # package manager says; standard output gets one word: `sealed` or `built`.
 #
-# $1  prefix   $2  text of as_job.sh   $3...  the command that fills it
+# $1  prefix   $2  text of as_job.sh   $3  where relative paths of pip begin; may be empty
+# $4...  the command that fills it
 #
 # Beside the prefix may lie requirements that pip adds (.pip.txt, with hashes; .direct.txt, which
-# cannot have one) and the environment's variables (.state).
+# cannot have one), the environment's variables (.state), and what the environment file refers
+# to (.files.tar), which is unpacked into .files and stays: an editable package is there.
 
 prefix=$1
 as_job=$2
-shift 2
+folder=$3
+shift 3
 lock=${prefix%/*/*}/.building
 
 # One builder at a time: conda's package cache suffers from two, an earlier push may still be at
@@ -59,7 +62,7 @@ elif [ -e "$prefix/.built" ]; then
 fi
 # Half a build cannot be told from a whole one: start anew. The path is always ours.
 case $prefix in
-*/.envsync/*/*) rm -rf "$prefix" ;;
+*/.envsync/*/*) rm -rf "$prefix" "$prefix.files" ;;
 *) exit 1 ;;
 esac
 
@@ -69,7 +72,7 @@ unset PYTHONPATH PYTHONHOME PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALEN
 export PYTHONNOUSERSITE=1 PIP_NO_INPUT=1 PYTHONUNBUFFERED=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 
 give_up() { # exit code
-    rm -rf "$prefix"
+    rm -rf "$prefix" "$prefix.files"
     exit "$1"
 }
 
@@ -77,6 +80,15 @@ pip_install() {
     as_pip "$prefix" "$as_job" install --no-deps "$@" </dev/null >&2
 }
 
+if [ -e "$prefix.files.tar" ]; then
+    {
+        mkdir "$prefix.files" && tar -xf "$prefix.files.tar" -C "$prefix.files" >&2 &&
+            rm -f "$prefix.files.tar"
+    } || give_up $?
+fi
+if [ -n "$folder" ]; then
+    cd "$folder" || give_up $?
+fi
 "$@" </dev/null >&2 || give_up $?
 if [ -e "$prefix.pip.txt" ]; then
     pip_install --require-hashes --requirement "$prefix.pip.txt" || give_up $?

@@ -2,9 +2,9 @@
 # Asks pip, without installing anything, which files it would take for the requirements on
 # standard input; its report is JSON.
 #
-# $1  prefix   $2  text of as_job.sh
+# $1  prefix   $2  text of as_job.sh   $3  folder in which relative paths begin
 
 export PYTHONNOUSERSITE=1 PIP_NO_INPUT=1 PIP_DISABLE_PIP_VERSION_CHECK=1
-cd / || exit 1
+cd "$3" || exit 1
 as_pip "$1" "$2" install --quiet --dry-run --no-deps --ignore-installed \
     --report - --requirement /dev/fd/4 4<&0 </dev/null

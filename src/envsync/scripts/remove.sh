@@ -25,5 +25,6 @@ for generation in "$@"; do
     for suffix in $(beside); do
         rm -f "$ours/$generation.$suffix"
     done
+    rm -rf "$ours/$generation.files" || exit 1
 done
 echo $(($(free) - before))

@@ -31,6 +31,13 @@ def test_locked() -> None:
     }
 
 
+def test_files_of_this_machine_are_refused_with_their_line() -> None:
+    text = "name: x\ndependencies:\n- python=3.11\n- pip:\n  - -e ./src\n"
+    with pytest.raises(InputError, match="names a file of this machine") as caught:
+        blueprint(parse_environment(text.encode(), "environment.yml"), SECTION, "linux-64")
+    assert caught.value.line == 5
+
+
 def test_line_ends_and_marks_of_the_file_are_dropped() -> None:
     plain = parse_environment(b"\xef\xbb\xbfname: x\r\ndependencies: [python=3.11]\r\n", "e.yml")
     assert blueprint(plain, None, "linux-64").files == {

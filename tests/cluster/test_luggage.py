@@ -1,0 +1,112 @@
+"""What a pip section names on this machine goes along, and pip on the nodes finds it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from cluster.conftest import Maker
+from cluster.lab import CLEAN_PATH, Node
+from envsync.demo.channel import wheel
+
+BACKEND = """\
+import os, zipfile
+
+def _wheel(folder, content):
+    name = "treelike-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(os.path.join(folder, name), "w") as file:
+        for path, text in content.items():
+            file.writestr(path, text)
+        info = "treelike-1.0.dist-info/"
+        file.writestr(info + "METADATA", "Metadata-Version: 2.1\\nName: treelike\\nVersion: 1.0\\n")
+        file.writestr(info + "WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\n")
+        paths = [*content, info + "METADATA", info + "WHEEL", info + "RECORD"]
+        file.writestr(info + "RECORD", "".join(path + ",,\\n" for path in paths))
+    return name
+
+def build_wheel(folder, config_settings=None, metadata_directory=None):
+    with open("treelike.py") as file:
+        return _wheel(folder, {"treelike.py": file.read()})
+
+def build_editable(folder, config_settings=None, metadata_directory=None):
+    return _wheel(folder, {"treelike.pth": os.getcwd() + "\\n"})
+"""
+PROJECT = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+
+
+def source_tree(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "pyproject.toml").write_text(PROJECT)
+    (folder / "backend.py").write_text(BACKEND)
+    (folder / "treelike.py").write_text("x = 'first'\n")
+    (folder / ".git").mkdir()
+    (folder / ".git" / "HEAD").write_text("never sent\n")
+
+
+def imported(node: Node, expression: str) -> str:
+    python = str(node.envs / "train" / "bin" / "python")
+    code = f"import treelike, walklike; print({expression})"
+    env = {"HOME": str(node.home), "PATH": CLEAN_PATH}
+    done = subprocess.run([python, "-c", code], env=env, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_files_of_this_machine_go_along_and_count(make_cluster: Maker) -> None:
+    cluster = make_cluster(2)
+    folder = cluster.folder
+    (folder / "lists").mkdir()
+    (folder / "wheels").mkdir()
+    source_tree(folder / "src-tree")
+    wheel(folder / "wheels", "walklike", "2.0", {"walklike.py": "x = 'wheel'\n"})
+    (folder / "lists" / "requirements.txt").write_text("einlike\n-c limits/constraints.txt\n")
+    (folder / "lists" / "limits").mkdir()
+    (folder / "lists" / "limits" / "constraints.txt").write_text("einlike==0.8.0\n")
+    file = "./wheels/walklike-2.0-py3-none-any.whl"
+    wheel(folder / "found", "foundlike", "1.5", {"foundlike.py": "x = 1\n"})
+    asked = ["-r lists/requirements.txt", file, "-e ./src-tree", "-f found", "foundlike"]
+    cluster.write_environment("tiny", pip=asked, locked=False)
+
+    pushed = cluster.run("push", "hosts.txt")
+    assert pushed.code == 0, pushed.out + pushed.err
+    lock = cluster.lock.read_text()
+    assert "einlike==0.8.0 --hash=sha256:" in lock
+    assert f"walklike @ file:{file} --hash=sha256:" in lock
+    assert "foundlike==1.5 --hash=sha256:" in lock
+    assert "treelike @ file:./src-tree#sha256=" in lock
+    for node in cluster.nodes:
+        here = str((node.envs / "train").resolve()) + ".files"
+        found = imported(node, "treelike.x, walklike.x, treelike.__file__")
+        assert found == f"first wheel {here}/src-tree/treelike.py"
+        assert not (Path(here) / "src-tree" / ".git").exists()
+    assert cluster.run("verify").code == 0
+    again = cluster.run("push", "hosts.txt")
+    assert (again.code, "Already in sync: 2 nodes" in again.out) == (0, True)
+
+    before = {(node.envs / "train").resolve() for node in cluster.nodes}
+    (folder / "src-tree" / "treelike.py").write_text("x = 'second'\n")
+    changed = cluster.run("push", "hosts.txt")
+    assert changed.code == 0, changed.out + changed.err
+    assert not before & {(node.envs / "train").resolve() for node in cluster.nodes}
+    assert [imported(node, "treelike.x") for node in cluster.nodes] == ["second"] * 2
+    assert cluster.run("verify").code == 0
+
+    assert cluster.run("prune", "hosts.txt", "--keep", "1").code == 0
+    left = {path for node in cluster.nodes for path in (node.envs / ".envsync" / "train").iterdir()}
+    assert not {Path(f"{path}.files") for path in before} & left
+
+
+def test_missing_file_is_told_with_its_line_before_any_host_is_reached(
+    make_cluster: Maker,
+) -> None:
+    cluster = make_cluster(1)
+    (cluster.folder / "requirements.txt").write_text("einlike\n\n-r gone.txt\n")
+    cluster.write_environment("tiny", pip=["-r requirements.txt"], locked=False)
+    assert "requirements.txt:3" in cluster.run("lint").err
+    cluster.nodes[0].stop()  # who tries to reach it ends with another code
+    done = cluster.run("push", "hosts.txt")
+    assert done.code == 2
+    assert "requirements.txt:3: there is no file gone.txt" in done.err
+    (cluster.folder / "gone.txt").write_text("tqdm\n")
+    assert cluster.run("lint").code == 0
+    unlocked = cluster.run("push", "hosts.txt", "--no-lock")
+    assert (unlocked.code, "go along with a lock alone" in unlocked.err) == (2, True)

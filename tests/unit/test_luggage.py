@@ -1,0 +1,175 @@
+"""What goes along with an environment file, and what cannot."""
+
+from __future__ import annotations
+
+import io
+import os
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from envsync.errors import InputError
+from envsync.lock import Lock, as_path, digest, local_line
+from envsync.luggage import LIMIT, Luggage
+from envsync.manifest import Manifest, read_manifest
+from envsync.recipe import requirements
+from envsync.spec import EnvironmentSpec, read_environment
+
+
+def written(folder: Path, *pip: str, **files: str) -> Path:
+    """An environment file with these lines of pip; `a__b` is the file `b` in the folder `a`."""
+    for name, text in files.items():
+        file = folder / name.replace("__", "/").replace("_txt", ".txt").replace("_toml", ".toml")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    path = folder / "environment.yml"
+    folder.mkdir(exist_ok=True)
+    entries = "".join(f"    - {each}\n" for each in pip)
+    path.write_text(f"name: x\ndependencies:\n- pip\n- pip:\n{entries}")
+    return path
+
+
+def members(luggage: Luggage) -> dict[str, tarfile.TarInfo]:
+    with tarfile.open(fileobj=io.BytesIO(luggage.tar)) as archive:
+        return {each.name: each for each in archive.getmembers()}
+
+
+def refused(path: Path) -> str:
+    with pytest.raises(InputError) as caught:
+        read_environment(path)
+    assert caught.value.exit_code == 2
+    assert caught.value.hint
+    return str(caught.value).removeprefix(f"{path.parent}/")
+
+
+def tree(folder: Path) -> EnvironmentSpec:
+    files = {"src__pyproject_toml": "", "src__a": "1", "src__.git__HEAD": "", "src__x.pyc": ""}
+    return read_environment(written(folder, "-e ./src", **files))
+
+
+def test_nothing_is_packed_where_nothing_is_named(tmp_path: Path) -> None:
+    assert not read_environment(written(tmp_path, "tqdm")).luggage
+
+
+def test_lists_are_followed_from_where_they_are_and_circles_are_harmless(tmp_path: Path) -> None:
+    path = written(
+        tmp_path / "env",
+        "-r ../lists/a.txt",
+        **{
+            "../lists__a_txt": "tqdm\n-r sub/b.txt\n",
+            "../lists__sub__b_txt": "rich>=\\\n1  # two\n-c c.txt\n-r ../a.txt\n--pre\n-f wheels\n",
+            "../lists__sub__c_txt": "rich<99\n",
+            "../lists__sub__wheels__x-1.zip": "",
+        },
+    )
+    luggage = read_environment(path).luggage
+    names = {"lists/a.txt", "lists/sub/b.txt", "lists/sub/c.txt", "lists/sub/wheels/x-1.zip"}
+    assert members(luggage).keys() == {*names, "env/environment.yml"}
+    assert (luggage.base, luggage.file) == ("env", "environment.yml")
+    asked = [each.text for each in luggage.requirements if not each.text.startswith("-r")]
+    assert asked == [
+        "tqdm", "rich>=1", "-c c.txt", "--pre", "--find-links ../lists/sub/wheels",
+    ]  # fmt: skip
+    assert {each.line for each in luggage.requirements} == {5}
+    # What a node installs from a lock keeps the lists' options, and not the lists.
+    text = requirements(read_environment(path), ["tqdm==1 --hash=sha256:00"])
+    assert text == "--pre\n--find-links ../lists/sub/wheels\ntqdm==1 --hash=sha256:00\n"
+
+
+def test_a_tree_goes_without_history_and_caches_and_depends_on_contents_alone(
+    tmp_path: Path,
+) -> None:
+    one, two = tree(tmp_path / "one"), tree(tmp_path / "two")
+    os.utime(tmp_path / "two" / "src" / "a", (1, 1))
+    assert members(one.luggage).keys() == {"environment.yml", "src/a", "src/pyproject.toml"}
+    assert all(each.uid == 0 for each in members(one.luggage).values())
+    assert one.luggage == read_environment(Path(two.source)).luggage
+    (tmp_path / "two" / "src" / "a").write_text("2")
+    assert one.luggage.digests != read_environment(Path(two.source)).luggage.digests
+
+
+def test_the_lock_is_no_part_of_the_tree_that_it_is_made_from(tmp_path: Path) -> None:
+    path = written(tmp_path, "-e .", pyproject_toml="")
+    before = read_environment(path).luggage
+    (tmp_path / "environment.lock").write_text("new")
+    assert read_environment(path).luggage == before
+
+
+def test_a_lock_does_not_fit_when_a_file_has_changed(tmp_path: Path) -> None:
+    path = written(tmp_path, "-r r.txt", r_txt="tqdm\n")
+    lock = Lock((), tuple((name, digest(raw)) for name, raw in of(path).sources.items()))
+    assert lock.stale(of(path).sources) == ""
+    (tmp_path / "r.txt").write_text("rich\n")
+    assert lock.stale(of(path).sources) == "r.txt has changed since it was made"
+
+
+def of(path: Path) -> Manifest:
+    return read_manifest(path)
+
+
+@pytest.mark.parametrize(
+    ("pip", "files", "said"),
+    [
+        ("-r gone.txt", {}, "environment.yml:5: there is no file gone.txt"),
+        ("./gone", {}, "environment.yml:5: there is no file ./gone"),
+        ("-f gone", {}, "environment.yml:5: there is no folder"),
+        ("-r src", {"src__a": ""}, "environment.yml:5: src is no regular file"),
+        ("-e src", {"src__a": ""}, "environment.yml:5: src is no Python project"),
+    ],
+)
+def test_what_cannot_be_sent_is_told_with_its_line(
+    tmp_path: Path, pip: str, files: dict[str, str], said: str
+) -> None:
+    assert refused(written(tmp_path, pip, **files)).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [("-r gone.txt", "no file gone.txt"), ("numpy=1", "two signs"), ("--target x", "may not")],
+)
+def test_a_wrong_line_of_a_list_is_told_with_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, said: str
+) -> None:
+    written(tmp_path, "-r lists/r.txt", lists__r_txt=f"# first\ntqdm\n{line}\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError) as caught:
+        read_environment(Path("environment.yml"))
+    assert (caught.value.file, caught.value.line) == ("lists/r.txt", 3)
+    assert said in caught.value.message + caught.value.hint
+
+
+def test_links_stay_links_inside_a_tree_and_may_not_leave_it(tmp_path: Path) -> None:
+    path = written(tmp_path, "./src", src__pyproject_toml="", src__a="1")
+    (tmp_path / "src" / "b").symlink_to("a")
+    assert members(read_environment(path).luggage)["src/b"].linkname == "a"
+    (tmp_path / "src" / "c").symlink_to("../environment.yml")
+    assert "./src/c is a link that leads out of the folder" in refused(path)
+
+
+def test_a_pipe_and_too_much_are_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, "./src", src__pyproject_toml="")
+    os.mkfifo(tmp_path / "src" / "pipe")
+    assert "./src/pipe is no regular file" in refused(path)
+    (tmp_path / "src" / "pipe").unlink()
+    with (tmp_path / "src" / "large").open("wb") as file:
+        file.truncate(LIMIT + 1)
+    assert "256 MiB" in refused(path)
+
+
+@pytest.mark.parametrize(
+    ("path", "tree_", "editable", "pip"),
+    [
+        ("w/x y.whl", False, False, "./w/x y.whl --hash=sha256:" + "0" * 64),
+        ("../src", True, False, "../src"),
+        (".", True, True, "-e ./."),
+    ],
+)
+def test_a_locked_line_says_to_pip_where_the_file_is(
+    path: str,
+    tree_: bool,  # noqa: FBT001 (a table)
+    editable: bool,  # noqa: FBT001 (a table)
+    pip: str,
+) -> None:
+    assert as_path(local_line("x", path, "0" * 64, tree=tree_, editable=editable)) == pip
+    assert as_path("x @ https://h.test/x.whl") == "x @ https://h.test/x.whl"
