@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from envsync.flavours import Conda
 from envsync.generations import Slot, generation_id
 from envsync.lock import Lock, Section, format_lock
 from envsync.model import Platform
-from envsync.redact import restore
+from envsync.redact import redact, restore
 from envsync.spec import EnvironmentSpec
+from envsync.yamlfile import decode
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,14 @@ class Recipe:
     locked: Section | None = None
     """None: the node's own solver decides."""
 
+    clean: Mapping[str, bytes] = field(default_factory=dict)
+    """What is put in place of files that hold a credential, once they are not needed."""
+
+    @property
+    def kept(self) -> Mapping[str, bytes]:
+        """The files as they stay beside a generation."""
+        return {**self.files, **self.clean}
+
     def argv(self, conda: Conda, slot: Slot) -> tuple[str, ...]:
         """The command that fills the prefix."""
         if self.locked is None:
@@ -31,9 +40,26 @@ class Recipe:
         return conda.install(slot.prefix, slot.file("explicit.txt"))
 
 
+def without_credentials(raw: bytes, source: str) -> bytes:
+    """The bytes of a text as they may be kept: the very same where it holds no credential."""
+    text = decode(raw, source)
+    hidden = redact(text)
+    return raw if hidden == text else hidden.encode()
+
+
+def remembered(spec: EnvironmentSpec) -> bytes:
+    """The file as it may be kept, to be read again later.
+
+    A variable that holds a credential stays: a generation's id depends on its value.
+    """
+    hidden = any(redact(value) != value for _, value in spec.variables)
+    return spec.raw if hidden else without_credentials(spec.raw, spec.source)
+
+
 def unlocked(spec: EnvironmentSpec) -> Recipe:
     """Solved by each node for itself."""
-    return Recipe(generation_id(spec.raw), {"yml": spec.raw})
+    files = {"yml": spec.raw}
+    return Recipe(generation_id(remembered(spec)), files, clean=_clean(spec, files))
 
 
 def locked(spec: EnvironmentSpec, section: Section) -> Recipe:
@@ -54,15 +80,20 @@ def locked(spec: EnvironmentSpec, section: Section) -> Recipe:
         "direct.txt": requirements(spec, section.direct) if section.direct else "",
         "state": parts["state"],
     }
-    return Recipe(
-        generation_id(*(text.encode() for text in parts.values())),
-        {
-            "yml": spec.raw,
-            "lock": format_lock(Lock((section,))).encode(),
-            **{suffix: text.encode() for suffix, text in wanted.items() if text},
-        },
-        section,
-    )
+    files = {
+        "yml": spec.raw,
+        "lock": format_lock(Lock((section,))).encode(),
+        **{suffix: text.encode() for suffix, text in wanted.items() if text},
+    }
+    identity = generation_id(*(text.encode() for text in parts.values()))
+    return Recipe(identity, files, section, _clean(spec, files))
+
+
+def _clean(spec: EnvironmentSpec, files: Mapping[str, bytes]) -> Mapping[str, bytes]:
+    """The files that hold a credential, without it; variables stay what they have to be."""
+    clean = {suffix: without_credentials(raw, suffix) for suffix, raw in files.items()}
+    clean |= {"yml": remembered(spec), "state": files.get("state", b"")}
+    return {suffix: clean[suffix] for suffix, raw in files.items() if clean[suffix] != raw}
 
 
 def requirements(spec: EnvironmentSpec, lines: Sequence[str]) -> str:
