@@ -112,6 +112,10 @@ class Slot:
             timeout=timeout,
         )
 
+    def strip(self) -> Command:
+        """Take credentials out of the addresses that conda has on record in the prefix."""
+        return Command(scripts.load("strip.sh"), (self.prefix,), timeout=QUICK)
+
     def seal(self, note: str) -> Command:
         """Mark the prefix as whole, and make activated shells stay with this generation."""
         return Command(

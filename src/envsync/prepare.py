@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from envsync import __version__
 from envsync.check import check, check_lock
+from envsync.diagnose import failure
 from envsync.errors import HostError
 from envsync.events import Ended, Outcome, Phase
 from envsync.hold import Held
@@ -66,7 +67,12 @@ def prepare(node: Node, step: Step, spec: EnvironmentSpec, timeout: float) -> Fa
         return node.probe(slot.prefix)
     node.must(Phase.UPLOAD, slot.put(step.recipe.files))
     build = slot.build(step.recipe.argv(step.conda, slot), timeout, step.recipe.folder(slot))
-    done = node.must(Phase.BUILD, build)
+    done = node.run(Phase.BUILD, build)
+    if step.recipe.clean:  # whatever came of the build
+        node.must(Phase.UPLOAD, slot.put(step.recipe.kept))
+        node.must(Phase.BUILD, slot.strip())
+    if done.exit_code:
+        raise failure(Phase.BUILD, done.exit_code, done.log)
     facts = node.probe(slot.prefix)
     try:
         if step.recipe.locked:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from envsync.flavours import Conda
 from envsync.generations import Slot, generation_id
 from envsync.lock import Lock, Section, as_path, format_lock
 from envsync.luggage import NOTHING, Luggage
 from envsync.model import Platform
-from envsync.redact import restore
+from envsync.redact import redact, restore
 from envsync.requirement import Requirement
 from envsync.spec import EnvironmentSpec
+from envsync.yamlfile import decode
+
+_TAR = "files.tar"
+"""The suffix of what travels beside the texts."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,13 @@ class Recipe:
     """None: the node's own solver decides."""
     luggage: Luggage = NOTHING
     """What is unpacked beside the prefix before anything is built."""
+    clean: Mapping[str, bytes] = field(default_factory=dict)
+    """What is put in place of files that hold a credential, once they are not needed."""
+
+    @property
+    def kept(self) -> Mapping[str, bytes]:
+        """The files as they stay beside a generation."""
+        return {**self.files, **self.clean}
 
     def argv(self, conda: Conda, slot: Slot) -> tuple[str, ...]:
         """The command that fills the prefix."""
@@ -41,15 +52,32 @@ class Recipe:
         return slot.folder(self.luggage.base) if self.luggage else ""
 
 
+def without_credentials(raw: bytes, source: str) -> bytes:
+    """The bytes of a text as they may be kept: the very same where it holds no credential."""
+    text = decode(raw, source)
+    hidden = redact(text)
+    return raw if hidden == text else hidden.encode()
+
+
+def remembered(spec: EnvironmentSpec) -> bytes:
+    """The file as it may be kept, to be read again later.
+
+    A variable that holds a credential stays: a generation's id depends on its value.
+    """
+    hidden = any(redact(value) != value for _, value in spec.variables)
+    return spec.raw if hidden else without_credentials(spec.raw, spec.source)
+
+
 def unlocked(spec: EnvironmentSpec) -> Recipe:
     """Solved by each node for itself."""
     along = spec.luggage
-    identity = generation_id(spec.raw, along.tar) if along else generation_id(spec.raw)
-    return Recipe(identity, {"yml": spec.raw, **_along(along)}, luggage=along)
+    files = {"yml": spec.raw, **_along(along)}
+    parts = (remembered(spec), along.tar) if along else (remembered(spec),)
+    return Recipe(generation_id(*parts), files, None, along, _clean(spec, files))
 
 
 def _along(luggage: Luggage) -> Mapping[str, bytes]:
-    return {"files.tar": luggage.tar} if luggage else {}
+    return {_TAR: luggage.tar} if luggage else {}
 
 
 def locked(spec: EnvironmentSpec, section: Section) -> Recipe:
@@ -70,17 +98,22 @@ def locked(spec: EnvironmentSpec, section: Section) -> Recipe:
         "direct.txt": requirements(spec, section.direct) if section.direct else "",
         "state": parts["state"],
     }
-    return Recipe(
-        generation_id(*(text.encode() for text in parts.values())),
-        {
-            "yml": spec.raw,
-            "lock": format_lock(Lock((section,))).encode(),
-            **{suffix: text.encode() for suffix, text in wanted.items() if text},
-            **_along(spec.luggage),
-        },
-        section,
-        spec.luggage,
-    )
+    files = {
+        "yml": spec.raw,
+        "lock": format_lock(Lock((section,))).encode(),
+        **{suffix: text.encode() for suffix, text in wanted.items() if text},
+        **_along(spec.luggage),
+    }
+    identity = generation_id(*(text.encode() for text in parts.values()))
+    return Recipe(identity, files, section, spec.luggage, _clean(spec, files))
+
+
+def _clean(spec: EnvironmentSpec, files: Mapping[str, bytes]) -> Mapping[str, bytes]:
+    """The files that hold a credential, without it; variables stay what they have to be."""
+    texts = {suffix: raw for suffix, raw in files.items() if suffix != _TAR}
+    clean = {suffix: without_credentials(raw, suffix) for suffix, raw in texts.items()}
+    clean |= {"yml": remembered(spec), "state": files.get("state", b"")}
+    return {suffix: clean[suffix] for suffix, raw in texts.items() if clean[suffix] != raw}
 
 
 def requirements(spec: EnvironmentSpec, lines: Sequence[str]) -> str:

@@ -1,14 +1,14 @@
 """What a folder remembers of its pushes: `.envsync/` beside environment.yml.
 
     last.json         hosts, name and connection settings of the last push
-    environment.yml   the bytes that were pushed
+    environment.yml   the file that was pushed, without credentials
     environment.lock  the lock that was pushed, if there was one
     decision.json     a switch that was decided and has not been seen to be done on all hosts
     failed.json       the hosts that failed last; empty after a change that went well
     log.jsonl         what was pushed and rolled back from here, one JSON object a line
     runs/*.jsonl      the events of each run, one JSON object a line
 
-The folder is for its owner only: an environment.yml may hold a token.
+The folder is for its owner only: a variable in an environment.yml may hold a token.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class LastPush:
     source: str
     """The environment file as the user named it."""
     raw: bytes
-    """The file's bytes as they were pushed; empty when nobody knows what the nodes hold."""
+    """The pushed file without credentials; empty when nobody knows what the nodes hold."""
     lock: bytes
     """The lock's text; empty when each node solved for itself."""
     connection: Mapping[str, Any]

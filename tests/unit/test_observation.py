@@ -179,3 +179,28 @@ def test_system_is_what_uname_says(tmp_path: Path) -> None:
     assert seen.hostname == os.uname().nodename
     assert seen.subdir == SUBDIRS[os.uname().sysname, os.uname().machine]
     assert dict(seen.virtual_packages)["__linux"] == os.uname().release.partition("-")[0]
+
+
+@pytest.mark.parametrize(
+    ("answer", "free", "inodes"),
+    [
+        ("    Avail    IFree   Inodes\n79948972 16203483 16777216", 79948972, 16203483),
+        ("    Avail    IFree   Inodes\n79948972 0 0", 79948972, None),
+        ("", 1234, None),
+    ],
+)
+def test_free_space_and_inodes_of_any_df(
+    tmp_path: Path, answer: str, free: int, inodes: int | None
+) -> None:
+    """GNU's says both in one call; another one refuses the option and says the space alone."""
+    install(tmp_path / "miniforge3")
+    df = tmp_path / "bin" / "df"
+    df.parent.mkdir()
+    df.write_text(
+        f'#!/bin/sh\ncase "$*" in *--output*)\necho "{answer}"\nexit ;; esac\n'
+        'echo "Filesystem 1024-blocks Used Available Capacity Mounted on"\n'
+        'echo "/dev/a b 9999 1 1234 1% /"\n'
+    )
+    df.chmod(0o755)
+    seen = look(tmp_path, PATH=f"{df.parent}:/usr/bin:/bin")
+    assert (seen.free_bytes, seen.free_inodes) == (free * 1024, inodes)

@@ -9,7 +9,7 @@ from envsync.flavours import Conda
 from envsync.generations import Slot
 from envsync.lock import LockedPackage, Section, parse_lock
 from envsync.model import Platform
-from envsync.recipe import locked, requirements, unlocked
+from envsync.recipe import locked, remembered, requirements, unlocked
 from envsync.spec import parse_environment
 
 SPEC = parse_environment(
@@ -105,3 +105,28 @@ def test_pip_is_asked_with_the_options_of_the_file() -> None:
         "--extra-index-url https://u:p@pypi.test/simple",
         "einops==0.8.0",
     ]
+
+
+def test_files_with_a_credential_are_replaced_once_they_are_not_needed() -> None:
+    text = "name: x\nchannels: [https://u:hunter2@c.test/t/hunter3/x]\ndependencies: [python]\n"
+    spec = parse_environment(text.encode(), "environment.yml")
+    other = parse_environment(text.replace("hunter", "rotated").encode(), "environment.yml")
+    recipe = unlocked(spec)
+    assert recipe.files["yml"] == spec.raw
+    assert b"hunter" not in recipe.kept["yml"]
+    assert recipe.generation == unlocked(other).generation
+    again = parse_environment(recipe.kept["yml"], "environment.yml")
+    assert unlocked(again).generation == recipe.generation
+
+
+def test_files_without_a_credential_stay_as_they_are() -> None:
+    raw = "name: x\nchannels: [c]\ndependencies: [python]\n".encode("utf-16")
+    recipe = unlocked(parse_environment(raw, "environment.yml"))
+    assert (recipe.clean, recipe.kept) == ({}, {"yml": raw})
+
+
+def test_variable_that_holds_a_credential_is_part_of_the_environment() -> None:
+    text = "name: x\nchannels: [c]\ndependencies: [python]\nvariables: {P: 'http://u:pw@h'}\n"
+    spec = parse_environment(text.encode(), "environment.yml")
+    assert remembered(spec) == spec.raw
+    assert not unlocked(spec).clean

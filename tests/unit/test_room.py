@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +16,7 @@ from envsync.plan import Action, make_plan
 from envsync.ports import Completed
 from envsync.recipe import Recipe
 from envsync.room import ask_cache, parse_cached, remark, shortage
+from envsync.transport.local import LocalTransport
 
 MIB = 2**20
 BIG = LockedPackage("https://c.test/linux-64/big-1.0-0.conda", "a" * 32, size=100 * MIB)
@@ -83,3 +86,20 @@ def test_cache_is_asked_by_folder_names_and_may_not_answer() -> None:
     assert parse_cached(Completed(0, b"big-1.0-0\n")) == {"big-1.0-0"}
     assert parse_cached(Completed(0, b"")) == frozenset()
     assert parse_cached(Completed(1, b"")) is None
+
+
+def test_every_cache_that_conda_names_is_looked_into(tmp_path: Path) -> None:
+    exe = tmp_path / "it's a root" / "bin" / "conda"
+    exe.parent.mkdir(parents=True)
+    caches = [tmp_path / "one", tmp_path / "two caches"]
+    (caches[1] / "big-1.0-0").mkdir(parents=True)
+    caches[0].mkdir()
+    (caches[0] / "small-1.0-0.tar.bz2").touch()
+    answer = json.dumps({"pkgs_dirs": [str(cache) for cache in caches]}, indent=2)
+    exe.write_text(f"#!/bin/sh\ncat <<'E'\n{answer}\nE\n")
+    exe.chmod(0o755)
+    connection = LocalTransport().connect(Host("here"))
+    command = ask_cache(Conda(str(exe), str(tmp_path)), SECTION)
+    assert parse_cached(connection.run(command)) == {"big-1.0-0"}
+    exe.write_text("#!/bin/sh\nexit 1\n")
+    assert parse_cached(connection.run(command)) is None

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from envsync.cli.bundles import Connecting, Where
+from envsync.errors import InputError
 from envsync.inventory import Choice, Inventory, read_inventory, select
 from envsync.lock import lock_file, parse_lock
 from envsync.manifest import lock_beside, parse_manifest, read_manifest
 from envsync.model import Host, Notice
-from envsync.recipe import Wanted
+from envsync.recipe import Wanted, without_credentials
 from envsync.store import LastPush, Store
 
 
@@ -60,7 +61,7 @@ def find_target(where: Where, *, judging: bool = False) -> Target:
         return _named(where, store, pending)
     last = store.last_push()
     notices = list(pending)
-    if judging and where.file.exists() and last.raw and where.file.read_bytes() != last.raw:
+    if judging and where.file.exists() and _changed(where, last):
         notices.append(
             Notice("changed since the last push; comparing with what was pushed", str(where.file))
         )
@@ -95,6 +96,17 @@ def _choose(inventory: Inventory, where: Where, store: Store) -> Chosen:
     choice = Choice(words.limit, words.exclude, store.failed() if words.failed else None)
     chosen = inventory if choice.is_all else select(inventory, choice)
     return Chosen(chosen.hosts, inventory.hosts, inventory.warnings)
+
+
+def _changed(where: Where, last: LastPush) -> bool:
+    """Whether the file is not what was pushed, whatever has become of its credentials."""
+    raw = where.file.read_bytes()
+    if not last.raw or raw == last.raw:
+        return False
+    try:
+        return without_credentials(raw, str(where.file)) != last.raw
+    except InputError:  # it can no longer be read
+        return True
 
 
 def _wanted(last: LastPush) -> Wanted | None:

@@ -19,6 +19,7 @@ from envsync.manifest import Manifest, lock_beside, read_manifest
 from envsync.model import Notice
 from envsync.push import Keep, Pushed, PushOptions, make_lock
 from envsync.push import push as push_to
+from envsync.recipe import remembered
 from envsync.render import changes, envelope, reading
 from envsync.store import LastPush, Store, write_whole
 
@@ -66,7 +67,7 @@ class _Memory:
                 self._inputs.chosen.all_hosts,
                 spec.name,
                 spec.source,
-                spec.raw,
+                remembered(spec),
                 format_lock(self._lock).encode() if self._lock else b"",
                 self._where.connecting.record(),
             )

@@ -1,0 +1,23 @@
+#!/bin/sh
+# Takes the credentials out of the addresses that conda has put on record in a prefix: it keeps
+# user and password there, and the prefix may be read by all.
+#
+# $1  prefix
+
+[ -d "$1/conda-meta" ] || exit 0 # the build failed, and nothing is left
+address='s|([a-z][a-z0-9+.-]*://)[^/"[:space:]]*@|\1|g'
+token='s|(://[^/"[:space:]]+)/t/[^/"[:space:]]+/|\1/|g'
+
+strip() { # file, which lines
+    part=$1.part$$
+    sed -E -e "$2$address" -e "$2$token" "$1" >"$part" &&
+        { cmp -s "$1" "$part" || cat "$part" >"$1"; }
+    done=$?
+    rm -f "$part"
+    return "$done"
+}
+
+for record in "$1"/conda-meta/*.json; do
+    [ ! -f "$record" ] || strip "$record" '/^ *"(url|channel|base_url)":/' || exit 1
+done
+[ ! -f "$1/conda-meta/history" ] || strip "$1/conda-meta/history" '' || exit 1
