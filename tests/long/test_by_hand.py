@@ -30,7 +30,7 @@ FILES = {
         "spec-over-two-lines",
     ),
     "pip": (
-        "pip-marker", "pip-extras", "pip-version-forms", "pip-upper-case", "pip-section-nested",
+        "pip-marker", "pip-extras", "pip-version-forms", "pip-section-nested",
     ),
 }  # fmt: skip
 CONDA = (
@@ -57,8 +57,7 @@ CONDA = (
     ("m2w64-gcc", "5.3", "0"),
 )
 WHEELS = (
-    ("tqdm", "4.66.1"), ("tqdm", "4.67.0"), ("PyYAML", "6.0.1"), ("Flask_SQLAlchemy", "3.1"),
-    ("zope.interface", "6.1"), ("a", "1.0"), ("a", "2.0"), ("b", "1.5"), ("b", "2.0"),
+    ("tqdm", "4.66.1"), ("tqdm", "4.67.0"), ("a", "1.0"), ("a", "2.0"), ("b", "1.5"), ("b", "2.0"),
     ("c", "1.4.2"), ("c", "2.0"), ("d", "1.4"), ("d", "1.5"), ("e", "1.0+local"), ("f", "1.2"),
     ("f", "2.0"), ("g", "1.0"), ("numpy", "1.26"), ("triton", "3.0"), ("transformers", "4.44.2"),
     ("dask", "2024.1"),
