@@ -29,9 +29,7 @@ FILES = {
         "channel-prefix", "version-epoch", "version-or", "version-not", "version-compatible",
         "spec-over-two-lines",
     ),
-    "pip": (
-        "pip-marker", "pip-extras", "pip-version-forms", "pip-section-nested",
-    ),
+    "pip": ("pip-marker", "pip-extras", "pip-version-forms"),
 }  # fmt: skip
 CONDA = (
     ("numpy", "1.24.0", "py311_0"),
