@@ -112,9 +112,12 @@ class Slot:
             timeout=timeout,
         )
 
-    def strip(self) -> Command:
-        """Take credentials out of the addresses that conda has on record in the prefix."""
-        return Command(scripts.load("strip.sh"), (self.prefix,), timeout=QUICK)
+    def strip(self, secrets: Sequence[str] = ()) -> Command:
+        """Take credentials out of the addresses that conda has on record in the prefix.
+
+        `secrets` are the paths of more files to take them out of.
+        """
+        return Command(scripts.load("strip.sh"), (self.prefix, *secrets), timeout=QUICK)
 
     def seal(self, note: str) -> Command:
         """Mark the prefix as whole, and make activated shells stay with this generation."""

@@ -46,6 +46,8 @@ class Luggage:
     """The environment file's own name there."""
     digests: tuple[tuple[str, str], ...] = ()
     """Path from `base` and SHA-256 (hexadecimal) of each file and source tree."""
+    secrets: tuple[str, ...] = ()
+    """Places in the archive of the lists that hold a credential, the environment file's too."""
     requirements: tuple[Requirement, ...] = ()
     """What the requirements files ask for and set; their lines are those that name the files."""
 
@@ -120,8 +122,16 @@ class _Packer:
             self.base.relative_to(root).as_posix(),
             self._environment.name,
             tuple(sorted(self._digests.items())),
+            tuple(path.relative_to(root).as_posix() for path in sorted(self._secrets(raw))),
             tuple(self._requirements),
         )
+
+    def _secrets(self, raw: bytes) -> Iterator[Path]:
+        lists = {path: self._files[path][1] for path, _ in self._read} | {self._environment: raw}
+        for path, inside in lists.items():
+            text = inside.decode("utf-8", "replace")
+            if redact(text) != text:
+                yield path
 
     def _list(self, path: Path, reference: Reference, line: int, wrong: Wrong) -> None:
         asked = reference.kind == "requirements"

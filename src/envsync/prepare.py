@@ -68,9 +68,10 @@ def prepare(node: Node, step: Step, spec: EnvironmentSpec, timeout: float) -> Fa
     node.must(Phase.UPLOAD, slot.put(step.recipe.files))
     build = slot.build(step.recipe.argv(step.conda, slot), timeout, step.recipe.folder(slot))
     done = node.run(Phase.BUILD, build)
-    if step.recipe.clean:  # whatever came of the build
+    secrets = step.recipe.secrets(slot)
+    if step.recipe.clean or secrets:  # whatever came of the build
         node.must(Phase.UPLOAD, slot.put(step.recipe.kept))
-        node.must(Phase.BUILD, slot.strip())
+        node.must(Phase.BUILD, slot.strip(secrets))
     if done.exit_code:
         raise failure(Phase.BUILD, done.exit_code, done.log)
     facts = node.probe(slot.prefix)

@@ -36,8 +36,10 @@ class Recipe:
 
     @property
     def kept(self) -> Mapping[str, bytes]:
-        """The files as they stay beside a generation."""
-        return {**self.files, **self.clean}
+        """The files as they stay beside a generation; what was unpacked is there already."""
+        return {
+            suffix: raw for suffix, raw in {**self.files, **self.clean}.items() if suffix != _TAR
+        }
 
     def argv(self, conda: Conda, slot: Slot) -> tuple[str, ...]:
         """The command that fills the prefix."""
@@ -46,6 +48,10 @@ class Recipe:
             along = f"{slot.folder(self.luggage.base)}/{self.luggage.file}"
             return conda.create(slot.prefix, along if self.luggage else slot.file("yml"))
         return conda.install(slot.prefix, slot.file("explicit.txt"))
+
+    def secrets(self, slot: Slot) -> tuple[str, ...]:
+        """The files that were unpacked and hold a credential, by their path on the node."""
+        return tuple(slot.folder(path) for path in self.luggage.secrets)
 
     def folder(self, slot: Slot) -> str:
         """Where pip is to look for relative paths; empty when there are none."""

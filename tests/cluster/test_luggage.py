@@ -31,6 +31,7 @@ def build_wheel(folder, config_settings=None, metadata_directory=None):
 def build_editable(folder, config_settings=None, metadata_directory=None):
     return _wheel(folder, {"treelike.pth": os.getcwd() + "\\n"})
 """
+HUSHED = "pw-62d0f1be"
 PROJECT = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
 
 
@@ -58,13 +59,17 @@ def test_files_of_this_machine_go_along_and_count(make_cluster: Maker) -> None:
     (folder / "wheels").mkdir()
     source_tree(folder / "src-tree")
     wheel(folder / "wheels", "walklike", "2.0", {"walklike.py": "x = 'wheel'\n"})
-    (folder / "lists" / "requirements.txt").write_text("einlike\n-c limits/constraints.txt\n")
+    (folder / "lists" / "requirements.txt").write_text(
+        f"# from https://user:{HUSHED}@h.test/\neinlike\n-c limits/constraints.txt\n"
+    )
     (folder / "lists" / "limits").mkdir()
     (folder / "lists" / "limits" / "constraints.txt").write_text("einlike==0.8.0\n")
     file = "./wheels/walklike-2.0-py3-none-any.whl"
     wheel(folder / "found", "foundlike", "1.5", {"foundlike.py": "x = 1\n"})
     asked = ["-r lists/requirements.txt", file, "-e ./src-tree", "-f found", "foundlike"]
     cluster.write_environment("tiny", pip=asked, locked=False)
+    with (folder / "environment.yml").open("a") as environment:
+        environment.write(f"# from https://user:{HUSHED}@h.test/\n")
 
     pushed = cluster.run("push", "hosts.txt")
     assert pushed.code == 0, pushed.out + pushed.err
@@ -78,6 +83,12 @@ def test_files_of_this_machine_go_along_and_count(make_cluster: Maker) -> None:
         found = imported(node, "treelike.x, walklike.x, treelike.__file__")
         assert found == f"first wheel {here}/src-tree/treelike.py"
         assert not (Path(here) / "src-tree" / ".git").exists()
+        assert not Path(f"{here}.tar").exists()
+        assert (
+            (Path(here) / "lists" / "requirements.txt").read_text().startswith("# from https://h")
+        )
+        files = [file for file in node.envs.rglob("*") if file.is_file()]
+        assert not [file for file in files if HUSHED.encode() in file.read_bytes()]
     assert cluster.run("verify").code == 0
     again = cluster.run("push", "hosts.txt")
     assert (again.code, "Already in sync: 2 nodes" in again.out) == (0, True)

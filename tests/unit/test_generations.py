@@ -21,8 +21,13 @@ def test_what_conda_has_on_record_loses_its_credentials_and_nothing_else(tmp_pat
     }
     (meta / "a-1-0.json").write_text(json.dumps(record, indent=2))
     (meta / "history").write_text("+http://u:p@h.test/x/linux-64::a-1-0\n")
+    sent = Path(slot.folder("it's a list.txt"))
+    sent.parent.mkdir()
+    sent.write_text("a\n-i https://u:p@h.test/simple # t\n")
     connection = LocalTransport().connect(Host("here"))
-    assert connection.run(slot.strip()).exit_code == 0
+    gone = slot.folder("gone.txt")
+    assert connection.run(slot.strip((str(sent), gone))).exit_code == 0
+    assert sent.read_text() == "a\n-i https://h.test/simple # t\n"
     assert json.loads((meta / "a-1-0.json").read_text()) == {
         "channel": "http://h.test/x/linux-64",
         "license": record["license"],

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from envsync.errors import InputError
+from envsync.generations import Slot
 from envsync.lock import Lock, as_path, digest, local_line
 from envsync.luggage import LIMIT, Luggage
 from envsync.manifest import Manifest, read_manifest
-from envsync.recipe import requirements
+from envsync.recipe import requirements, unlocked
 from envsync.spec import EnvironmentSpec, read_environment
 
 
@@ -50,6 +51,26 @@ def tree(folder: Path) -> EnvironmentSpec:
 
 def test_nothing_is_packed_where_nothing_is_named(tmp_path: Path) -> None:
     assert not read_environment(written(tmp_path, "tqdm")).luggage
+
+
+def test_lists_with_a_credential_are_known_and_the_archive_does_not_stay(tmp_path: Path) -> None:
+    path = written(
+        tmp_path / "env",
+        "-r a.txt",
+        "-r ../b.txt",
+        "-i https://user:word@h.test/simple",
+        **{"a_txt": "tqdm\n", "../b_txt": "--extra-index-url https://user:word@h.test/x\n"},
+    )
+    spec = read_environment(path)
+    recipe = unlocked(spec)
+    slot = Slot("/envs", "x", "abc")
+    assert recipe.secrets(slot) == (
+        slot.folder("b.txt"),
+        slot.folder("env/environment.yml"),
+    )
+    assert recipe.files.keys() == {"yml", "files.tar"}
+    assert recipe.kept.keys() == {"yml"}
+    assert b"word" not in recipe.kept["yml"]
 
 
 def test_lists_are_followed_from_where_they_are_and_circles_are_harmless(tmp_path: Path) -> None:
