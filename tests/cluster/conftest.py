@@ -85,6 +85,15 @@ def make_cluster(lab: Lab, warm_packages: Path, tmp_path: Path) -> Iterator[Make
     maker.stop()
 
 
+@pytest.fixture
+def cluster(make_cluster: Maker) -> Cluster:
+    """Two nodes that hold one environment, for tests that spoil it."""
+    made = make_cluster(2)
+    made.write_environment("numlike=1.26", "tiny")
+    assert made.run("push", "hosts.txt").code == 0
+    return made
+
+
 @pytest.fixture(scope="session")
 def pushed(
     lab: Lab, warm_packages: Path, tmp_path_factory: pytest.TempPathFactory

@@ -8,18 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from cluster.conftest import Maker
 from cluster.lab import Cluster, Node
-
-
-@pytest.fixture
-def cluster(make_cluster: Maker) -> Cluster:
-    made = make_cluster(2)
-    made.write_environment("numlike=1.26", "tiny")
-    assert made.run("push", "hosts.txt").code == 0
-    return made
 
 
 def site_packages(node: Node) -> Path:

@@ -9,22 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from cluster.conftest import Maker
 from cluster.lab import Cluster, Node
 
 VERSION = ".".join(map(str, sys.version_info[:2]))
 ON_ONE_MACHINE = frozenset({"own name", "shared memory", "unanswered"})
 """Facts of the machine that all nodes of the lab share, whatever it is."""
-
-
-@pytest.fixture
-def cluster(make_cluster: Maker) -> Cluster:
-    made = make_cluster(2)
-    made.write_environment("numlike=1.26", "tiny")
-    assert made.run("push", "hosts.txt").code == 0
-    return made
 
 
 def findings(result: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
