@@ -24,7 +24,7 @@ class Row:
     """One thing, and what each node says of it; values stand in the order of the nodes."""
 
     group: str
-    """`torch and CUDA`, `conda` or `pip`; of what verify compares `machine` and `variables` too."""
+    """`torch and CUDA`, `conda` or `pip`; of nodes `system` and `variables` too."""
     name: str
     values: tuple[str, ...]
     doubtful: frozenset[int] = frozenset()

@@ -10,7 +10,8 @@ from envsync.model import UNKNOWN, Facts, Host
 from envsync.rules import RULES, Comparison, Level, Rule, rule_of
 from envsync.wide import Gpu, Gpus, System, Torch, Wide
 
-MACHINE = "machine"
+MACHINE = "system"
+"""The group of what belongs to the machine below the environment."""
 VARIABLES = "variables"
 
 DERIVED = frozenset({"torch git", "debug build", "C++ ABI", "GPU architectures", "backends"})
@@ -42,17 +43,19 @@ class Finding:
         return self.cause not in {UNLIKE, UNFIT}
 
 
-def wide_rows(facts: Sequence[Facts]) -> tuple[Row, ...]:
-    """A row for each wider fact that nodes are compared in; none if nobody asked for them."""
+def wide_rows(facts: Sequence[Facts], *, everything: bool = False) -> tuple[Row, ...]:
+    """A row for each wider fact that nodes are compared in; none if nobody asked for them.
+
+    With `everything` there is one as well for what may differ.
+    """
     tables = [dict(_named(each.wide)) if each.wide else None for each in facts]
     keys = dict.fromkeys(key for table in tables for key in table or ())
     rows = []
     for group, name in keys:
         absent = ABSENT if group == VARIABLES else UNKNOWN
         values = tuple(UNKNOWN if t is None else t.get((group, name), absent) for t in tables)
-        if not _may_differ(name):
-            rows.append(Row(group, name, values, machine=group != RUNTIME))
-    return tuple(rows)
+        rows.append(Row(group, name, values, machine=group != RUNTIME))
+    return tuple(row for row in rows if everything or not may_differ(row))
 
 
 def why(row: Row) -> str:
@@ -65,9 +68,20 @@ def _rule(row: Row) -> Rule | None:
     return rule_of(VARIABLES if row.group == VARIABLES else row.name)
 
 
-def _may_differ(name: str) -> bool:
-    rule = rule_of(name)
-    return rule is not None and rule.comparison is Comparison.MAY
+def may_differ(row: Row) -> bool:
+    """Whether the table of rules lets nodes differ in this, such as in their names."""
+    rule = _rule(row)
+    return row.group in _OF_RULES and rule is not None and rule.comparison is Comparison.MAY
+
+
+def level_of(row: Row) -> Level:
+    """How much a difference in this row matters; of a package always as an error does."""
+    rule = _rule(row) if row.group in _OF_RULES else None
+    return rule.level if rule else Level.ERROR
+
+
+_OF_RULES = frozenset({RUNTIME, MACHINE, VARIABLES})
+"""Groups that the table of rules is about; a package may have the name of a fact."""
 
 
 def unfit(facts: Mapping[Host, Facts]) -> list[Finding]:

@@ -160,14 +160,16 @@ class Fleet:
         patient: bool = False,
         last: bool = False,
         bounded: bool = True,
+        renew: bool = False,
     ) -> dict[Host, Result]:
         """Run `task` on every host, many at once; the results of those that succeeded.
 
         Connects where there is no connection yet. `blame` may say more of a host's failure than
         the failure itself. `patient` is for tasks that keep the hosts busy and not us. After the
         `last` one a host's connection is closed at once. `bounded=False` is for what must be
-        carried out or tidied up, whatever limits the run has. Re-raises an exception that is no
-        HostError.
+        carried out or tidied up, whatever limits the run has. `renew` is for what may be done
+        twice: a connection that was kept and turns out to be lost is made anew, once. Re-raises
+        an exception that is no HostError.
         """
         order = list(hosts)
         self._bounds = self._limits if bounded else self._limits.lifted()
@@ -182,7 +184,7 @@ class Fleet:
             with contextlib.suppress(Empty):
                 while not self._is_enough:
                     host = waiting.get_nowait()
-                    done = self._attempt(current, host, task, blame)
+                    done = self._attempt(current, host, task, blame, renew=renew)
                     if last:
                         self.forget(host)
                     self._inbox.put(done)
@@ -256,10 +258,16 @@ class Fleet:
             self._sink(failed(host, phase, blame(out_of_time())))
 
     def _attempt(
-        self, current: int, host: Host, task: Callable[[Node], Result], blame: Blame
+        self,
+        current: int,
+        host: Host,
+        task: Callable[[Node], Result],
+        blame: Blame,
+        *,
+        renew: bool,
     ) -> _Finished:
         try:
-            return _Finished(host, current, task(self._node(host)))
+            return _Finished(host, current, self._perform(host, task, renew=renew))
         except HostError as error:
             phase = self._nodes[host].phase if host in self._nodes else Phase.CONNECT
             if isinstance(error, LinkLostError):
@@ -269,6 +277,16 @@ class Fleet:
             return _Finished(host, current, _FAILED)
         except BaseException as error:  # noqa: BLE001 (raised again in the calling thread)
             return _Finished(host, current, _FAILED, error)
+
+    def _perform(self, host: Host, task: Callable[[Node], Result], *, renew: bool) -> Result:
+        kept = host in self._nodes
+        try:
+            return task(self._node(host))
+        except LinkLostError:
+            if not (renew and kept):
+                raise
+            self.forget(host)
+            return task(self._node(host))
 
     def connected(self, host: Host) -> bool:
         """Whether there is a connection, as far as is known without using it."""

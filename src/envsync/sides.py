@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from envsync.compare import ABSENT, RUNTIME, Row, compare
 from envsync.errors import InputError
+from envsync.judge import MACHINE, VARIABLES, level_of, wide_rows
 from envsync.lock import Lock, parse_lock
 from envsync.manifest import read_manifest
-from envsync.model import UNKNOWN, Facts, Package, Platform
+from envsync.model import UNKNOWN, Facts, Platform
 from envsync.observation import markers
 from envsync.pins import unmet
 from envsync.redact import redact
+from envsync.rules import Level
+from envsync.saved import read_as
 from envsync.spec import EnvironmentSpec, read_bytes
 
 ENDINGS = (".lock", ".yml", ".yaml", ".json")
-VARIABLES = "variables"
 
 
 class Jump(StrEnum):
@@ -79,7 +80,7 @@ def read_side(word: str) -> Side:
 
 
 def side_rows(a: Side, b: Side) -> tuple[Row, ...]:
-    """A row for each thing of the two, the farthest apart first in each group.
+    """A row for each thing of the two: in each group what matters most, and is farthest apart.
 
     Raises InputError where it is not clear which section of a lock is meant.
     """
@@ -90,7 +91,8 @@ def side_rows(a: Side, b: Side) -> tuple[Row, ...]:
         return _ordered(_wishes(one, two))
     assert one.facts  # noqa: S101 (a side that has no spec has facts once it is settled)
     assert two.facts  # noqa: S101
-    rows = compare([one.facts, two.facts])
+    facts = [one.facts, two.facts]
+    rows = [*compare(facts), *(wide_rows(facts, everything=True) if a.node and b.node else ())]
     known = (one.node, two.node)
     return _ordered(
         replace(
@@ -104,7 +106,7 @@ def side_rows(a: Side, b: Side) -> tuple[Row, ...]:
 
 def jump(row: Row) -> Jump:
     """How far the two values of a row are apart."""
-    if row.group == VARIABLES or not row.differs or len(row.values) != 2:  # noqa: PLR2004 (a diff has two)
+    if row.group in {MACHINE, VARIABLES} or not row.differs or len(row.values) != 2:  # noqa: PLR2004 (a diff has two)
         return Jump.OTHER
     one, two = (_version(value) for value in row.values)
     if one is None or two is None:
@@ -126,14 +128,14 @@ def _version(value: str) -> Version | None:
 
 
 def _ordered(rows: Iterator[Row] | Sequence[Row]) -> tuple[Row, ...]:
-    groups = (RUNTIME, "conda", "pip", VARIABLES)
-    order = list(Jump)
-    return tuple(
-        sorted(
-            rows,
-            key=lambda row: (groups.index(row.group), not row.differs, order.index(jump(row))),
-        )
-    )
+    groups = (RUNTIME, "conda", "pip", MACHINE, VARIABLES)
+    levels, jumps = list(Level), list(Jump)
+
+    def place(row: Row) -> tuple[int, ...]:
+        far = (levels.index(level_of(row)), jumps.index(jump(row))) if row.differs else (0, 0)
+        return (groups.index(row.group), not row.differs, *far)
+
+    return tuple(sorted(rows, key=place))
 
 
 def _settled(side: Side, platform: Platform | None) -> Side:
@@ -202,20 +204,10 @@ def _of_report(word: str, path: str, part: str) -> Side:
                 f"{path} has no facts of {chosen!r}" if chosen else f"{path} has several hosts",
                 hint=f"name one as FILE.json#HOST: {', '.join(list(facts)[:8])}",
             )
-        return Side(word, facts=_facts(facts[chosen]), node=True)
+        return Side(word, facts=read_as(Facts, facts[chosen]), node=True)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(
             f"it is no report of verify: {error}",
             file=path,
             hint="`envsync verify --report FILE.json` writes one",
         ) from error
-
-
-def _facts(record: Mapping[str, Any]) -> Facts:
-    return Facts(
-        str(record["prefix"]),
-        tuple(Package(**each) for each in record["conda"]),
-        tuple(Package(**each) for each in record["pip"]),
-        tuple((str(name), str(value)) for name, value in record["runtime"]),
-        bool(record["blind"]),
-    )

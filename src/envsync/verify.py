@@ -56,13 +56,25 @@ class Verdict:
 
 
 def look_at_all(
-    fleet: Fleet, hosts: Sequence[Host], name: str, *, wide: bool = False, deep: bool = False
+    fleet: Fleet,
+    hosts: Sequence[Host],
+    name: str,
+    *,
+    wide: bool = False,
+    deep: bool = False,
+    again: bool = False,
 ) -> Mapping[Host, Seen]:
     """Probe the environment `name` on every host; failures are events.
 
     With `wide` the machine is looked at as well, and torch more closely; with `deep` every file.
+    Where there will be another look, `again`, the connections are kept.
     """
-    seen = fleet.each(hosts, lambda node: look(node, name, wide=wide, deep=deep), last=True)
+    seen = fleet.each(
+        hosts,
+        lambda node: look(node, name, wide=wide, deep=deep),
+        last=not again,
+        renew=again,
+    )
     for host in seen:
         fleet.emit(Ended(host, Outcome.PROBED))
     return seen

@@ -51,9 +51,9 @@ def test_sound_nodes_have_no_findings_and_tell_their_facts(cluster: Cluster) -> 
         assert -(answered - asked) < wide["clock"]["lowest"] <= 0 <= wide["clock"]["highest"]
 
 
-def test_diff_and_push_do_not_ask_for_the_wider_facts(cluster: Cluster) -> None:
+def test_only_a_diff_that_shows_them_asks_for_the_wider_facts(cluster: Cluster) -> None:
     one, two = (node.host for node in cluster.nodes)
-    for words in (("diff", one, two), ("push", "hosts.txt", "--rebuild")):
+    for words in (("diff", one, two, "--only", "conda"), ("push", "hosts.txt", "--rebuild")):
         hosts = cluster.run(*words, "--json").json["result"]["hosts"]
         assert [host["facts"]["wide"] for host in hosts] == [None, None]
 
@@ -129,3 +129,28 @@ def test_torch_that_kills_its_python_leaves_all_other_facts(cluster: Cluster) ->
     assert runtime["cuda available"].startswith("error: it was ended by signal 6")
     assert not host["facts"]["blind"]
     assert (node.host, "error", "unfit", "torch") in findings(result)
+
+
+def test_diff_of_two_nodes_and_of_what_was_saved_of_one_shows_systems(cluster: Cluster) -> None:
+    one, two = (node.host for node in cluster.nodes)
+    assert cluster.run("verify", "--report", "before.json").code == 0
+    assert cluster.run("diff", one, two).code == 0
+    hook(cluster.nodes[1], "export NCCL_DEBUG=INFO; ulimit -n 512")
+    done = cluster.run("diff", one, two, "--json")
+    assert done.code == 1
+    assert [
+        (each["group"], each["name"], each["level"], each["values"][two])
+        for each in done.json["result"]["rows"]
+    ] == [
+        ("system", "open files", "info", "512"),
+        ("variables", "NCCL_DEBUG", "warning", "INFO"),
+    ]
+    saved = cluster.run("diff", f"before.json#{two}", two, "--only", "system")
+    assert saved.code == 1
+    assert "open files" in saved.out
+    assert "NCCL_DEBUG" not in saved.out
+    every = cluster.run("diff", f"before.json#{one}", f"before.json#{two}", "--all")
+    assert every.code == 0
+    assert "glibc" in every.out
+    assert "hostname" in every.out
+    assert "hostname" not in cluster.run("diff", one, two).out

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from envsync.errors import ConnectError, HostError
+from envsync.errors import ConnectError, HostError, LinkLostError
 from envsync.events import Event, Failed, Phase, Progress
 from envsync.limits import Limits
 from envsync.model import Host
@@ -198,3 +198,35 @@ def test_patient_tasks_run_on_more_hosts_at_once() -> None:
 
     with Fleet(FakeTransport(), lambda _: None, Limits(1, waiting=3)) as fleet:
         assert len(fleet.each(HOSTS[:3], meet, patient=True)) == 3
+
+
+def test_kept_connection_that_is_lost_is_made_anew_once_if_that_is_wanted() -> None:
+    lost = LinkLostError("link-lost", "the connection broke")
+    broken = False
+
+    def answer(_: Command) -> Completed:
+        nonlocal broken
+        if broken:
+            broken = False
+            raise lost
+        return Completed(0)
+
+    for renew, failures in ((True, 0), (False, 1)):
+        transport, events = FakeTransport(answer), list[Event]()
+        with Fleet(transport, events.append, Limits(1)) as fleet:
+            assert fleet.each(HOSTS[:1], echo, renew=renew)
+            transport.made.clear()
+            broken = True
+            fleet.each(HOSTS[:1], echo, renew=renew)
+            assert len(transport.made) == 1 - failures
+        assert sum(isinstance(event, Failed) for event in events) == failures
+
+
+def test_new_connection_that_is_lost_is_not_tried_again() -> None:
+    def answer(_: Command) -> Completed:
+        raise LinkLostError("link-lost", "the connection broke")
+
+    transport, events = FakeTransport(answer), list[Event]()
+    with Fleet(transport, events.append, Limits(1)) as fleet:
+        assert fleet.each(HOSTS[:1], echo, renew=True) == {}
+    assert sum(isinstance(event, Failed) for event in events) == 1

@@ -10,11 +10,13 @@ import pytest
 
 from envsync.compare import RUNTIME, Row
 from envsync.errors import InputError
+from envsync.judge import level_of, may_differ
 from envsync.lock import Lock, LockedPackage, Section
 from envsync.model import Facts, Package, Platform
 from envsync.render.envelope import plain
 from envsync.sides import Jump, Side, is_file, jump, read_side, side_rows
 from envsync.spec import parse_environment
+from envsync.wide import Leaks, System, Wide
 
 LINUX = Platform("linux-64", "", "2.36", "conda")
 NUMPY = Package("conda", "numpy", "1.26.4", "0", digest="ab")
@@ -137,6 +139,58 @@ def test_saved_report_has_its_nodes(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="has") as caught:
             read_side(word)
         assert "gpu01" in caught.value.hint
+
+
+SYSTEM = System(os="Rocky 9", kernel="5.14", glibc="2.34", hostname="gpu01", memlock=-1)
+
+
+def machine(label: str, variables: tuple[tuple[str, str], ...] = (), **parts: object) -> Side:
+    system = replace(SYSTEM, **parts)  # type: ignore[arg-type]
+    wide = Wide(system=system, leaks=Leaks((), (), variables))
+    return replace(NODE, label=label, facts=replace(FACTS, wide=wide))
+
+
+def test_nodes_differ_in_their_systems_the_worst_first() -> None:
+    one = machine("gpu01")
+    two = machine("gpu02", (("NCCL_DEBUG", "INFO"),), kernel="4.18", os="Rocky 8", memlock=65536)
+    rows = [row for row in side_rows(one, two) if row.differs]
+    assert [(row.group, row.name, level_of(row)) for row in rows] == [
+        ("system", "OS", "warning"),
+        ("system", "locked memory", "warning"),
+        ("system", "kernel", "info"),
+        ("variables", "NCCL_DEBUG", "warning"),
+    ]
+    assert {jump(row) for row in rows} == {Jump.OTHER}
+    assert rows[-1].values == ("-", "INFO")
+
+
+def test_names_of_nodes_may_differ_and_are_marked_so() -> None:
+    rows = side_rows(machine("gpu01"), machine("gpu02", hostname="gpu02"))
+    assert [row.name for row in rows if row.differs and may_differ(row)] == ["hostname"]
+    assert not [row for row in rows if row.differs and not may_differ(row)]
+
+
+def test_package_with_the_name_of_a_fact_is_a_package() -> None:
+    row = Row("pip", "hostname", ("1.0", "2.0"))
+    assert not may_differ(row)
+    assert level_of(row) == "error"
+
+
+def test_saved_report_has_the_system_of_its_node(tmp_path: Path) -> None:
+    file = tmp_path / "r.json"
+    facts = plain(machine("gpu01").facts)
+    file.write_text(json.dumps({"result": {"hosts": [{"host": "gpu01", "facts": facts}]}}))
+    saved, now = read_side(str(file)), machine("gpu01", glibc="2.39")
+    assert differing(saved, now) == [("system", "glibc", ("2.34", "2.39"))]
+    assert differing(saved, NODE) == []  # whose system nobody asked for
+
+
+def test_lock_knows_nothing_of_systems() -> None:
+    assert {row.group for row in side_rows(machine("gpu01"), lock("1.26.4"))} == {
+        RUNTIME,
+        "conda",
+        "pip",
+    }
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"result": null}', '{"result": {"hosts": [1]}}'])

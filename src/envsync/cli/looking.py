@@ -22,6 +22,7 @@ from envsync.cli.options import (
     MaybeHostsFile,
     Name,
     OnlyGroups,
+    Watch,
 )
 
 
@@ -29,6 +30,7 @@ from envsync.cli.options import (
 def verify(
     fail_on: FailOnOption = FailOn.ERROR,
     deep: Deep = False,
+    watch: Watch = None,
     report: Annotated[
         list[Path] | None,
         typer.Option(
@@ -47,9 +49,10 @@ def verify(
     with the pins in FILE, and with the last push. Says as well what in a machine hurts training
     on many nodes: drivers, clocks, libraries and packages that come from elsewhere.
     """
-    from envsync.cli.commands.verify import verify
+    from envsync.cli.commands.verify import Looking, verify
 
-    raise typer.Exit(verify(where, fail_on, deep=deep, as_json=as_json, report_files=report or ()))
+    looking = Looking(fail_on, deep, watch, tuple(report or ()))
+    raise typer.Exit(verify(where, looking, as_json=as_json))
 
 
 @reaching_hosts
@@ -75,9 +78,10 @@ def diff(
     """Show what differs between two nodes, or files that say what is in one.
 
     A lock is compared by its section for the other side (or FILE.lock#PLATFORM), an environment
-    file by what it asks for. Exits with 1 if anything differs.
+    file by what it asks for. Nodes and saved reports also have a system: OS, kernel, GPUs, limits.
+    Exits with 1 if anything differs that should not.
     """
-    from envsync.cli.commands.verify import Showing, diff
+    from envsync.cli.commands.diff import Showing, diff
 
     groups = tuple("torch and CUDA" if each.value == "torch" else each.value for each in only or ())
     where = Where(hosts, file, name, connecting)

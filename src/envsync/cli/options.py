@@ -24,6 +24,7 @@ class Group(StrEnum):
     TORCH = "torch"
     CONDA = "conda"
     PIP = "pip"
+    SYSTEM = "system"
     VARIABLES = "variables"
 
 
@@ -140,6 +141,16 @@ FailOnOption = Annotated[
 Deep = Annotated[
     bool,
     typer.Option("--deep", help="Read every file, and compare it with conda's and pip's records."),
+]
+Watch = Annotated[
+    int | None,
+    typer.Option(
+        "--watch",
+        metavar="SECONDS",
+        min=1,
+        max=86400,
+        help="Look again and again, so far apart, and say what changed; ^C ends it.",
+    ),
 ]
 Output = Annotated[
     Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file.")

@@ -9,7 +9,7 @@ import re
 import resource
 import socket
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Self
 
@@ -63,6 +63,7 @@ class Session:
     def __enter__(self) -> Self:
         # All that may be wrong with the options comes before anything is opened.
         bounds = limits(self._connecting, len(self.hosts))
+        self.deadline = bounds.deadline
         self._live = LiveView(self.hosts, self._labels, console(stderr=True))
         questions = Questions(self._live.paused)
         self._transport = make_transport(self._connecting, self.hosts, questions.ask)
@@ -84,6 +85,14 @@ class Session:
         failed = [each.host for each in self.reports if each.failure]
         if failed or self._logged:  # a look at hosts that are well is no reason to forget others
             self._store.note_failures(failed)
+
+    @contextlib.contextmanager
+    def between_looks(self) -> Iterator[None]:
+        """The live view stands aside; afterwards nothing is known of any host."""
+        with self._live.paused():
+            yield
+            self._reports = {host: HostReport(host) for host in self.hosts}
+            self._live.anew()
 
     def emit(self, event: Event) -> None:
         if self._log is not None:
@@ -110,10 +119,11 @@ class Session:
         """Hosts as one short text for a table."""
         return fold_names([self._labels[host] for host in hosts])
 
-    def finish(self, exit_code: int, result: object) -> int:
+    def finish(self, exit_code: int, result: object, *, on_one_line: bool = False) -> int:
         """Print the envelope if JSON was asked for; the exit code."""
         if self._as_json:
-            print(envelope(self._command, exit_code, result))
+            text = envelope(self._command, exit_code, result, indent=None if on_one_line else 2)
+            print(text, flush=True)
         return exit_code
 
 

@@ -20,10 +20,15 @@ VERSION = 1
 
 
 def envelope(
-    command: str, exit_code: int, result: object = None, error: Mapping[str, Any] | None = None
+    command: str,
+    exit_code: int,
+    result: object = None,
+    error: Mapping[str, Any] | None = None,
+    *,
+    indent: int | None = 2,
 ) -> str:
-    """One JSON object; `result` is null when there is an `error`."""
-    return json.dumps(envelope_record(command, exit_code, result, error), indent=2)
+    """One JSON object, on one line without `indent`; `result` is null when there is an `error`."""
+    return json.dumps(envelope_record(command, exit_code, result, error), indent=indent)
 
 
 def envelope_record(

@@ -43,6 +43,11 @@ class LiveView:
     def __exit__(self, *_: object) -> None:
         self._live.stop()
 
+    def anew(self) -> None:
+        """Forget what has happened: the hosts are gone through once more."""
+        self._reports = {host: HostReport(host) for host in self._reports}
+        self._since = dict.fromkeys(self._reports, time.monotonic())
+
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
         """Leave the terminal alone, for a question that the user is to answer."""

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from envsync.compare import Row
+from envsync.judge import level_of, may_differ
 from envsync.model import Host
 from envsync.observation import Switch
 from envsync.ping import Pong
@@ -154,8 +155,12 @@ def diffed(
         return
     shown = [row for row in rows if everything or row.differs]
     if shown:
-        jumps = [jump(row).value for row in shown]
-        to.print(table.beside(shown, hosts, fold, jumps))
+        more = {
+            "level": [level_of(row).value if row.differs else "" for row in shown],
+            "jump": [jump(row).value for row in shown],
+        }
+        to.print(table.beside(shown, hosts, fold, more))
+    rows = [row for row in rows if not may_differ(row)]
     differing = sum(row.differs for row in rows)
     names = " and ".join(fold([host]) for host in hosts)
     if differing:

@@ -102,10 +102,10 @@ def outputs(reports: Sequence[HostReport], fold: Fold, to: Console) -> None:
 
 
 def beside(
-    rows: Sequence[Row], hosts: Sequence[Host], fold: Fold, jumps: Sequence[str] = ()
+    rows: Sequence[Row], hosts: Sequence[Host], fold: Fold, more: Mapping[str, Sequence[str]]
 ) -> Table:
-    """A column for each host, a row for each thing; `jumps` say how far versions are apart."""
-    return _columns(rows, [[position] for position in range(len(hosts))], hosts, fold, jumps)
+    """A column for each host, a row for each thing; `more` are columns that say something of it."""
+    return _columns(rows, [[position] for position in range(len(hosts))], hosts, fold, more)
 
 
 def differences(rows: Sequence[Row], hosts: Sequence[Host], fold: Fold) -> Table:
@@ -123,14 +123,14 @@ def _columns(
     groups: Sequence[Sequence[int]],
     hosts: Sequence[Host],
     fold: Fold,
-    jumps: Sequence[str] = (),
+    more: Mapping[str, Sequence[str]] | None = None,
 ) -> Table:
-    more = ["jump"] if any(jumps) else []
-    table = make("", "what", *(fold(hosts[i] for i in group) for group in groups), *more)
+    told = {title: texts for title, texts in (more or {}).items() if any(texts)}
+    table = make("", "what", *(fold(hosts[i] for i in group) for group in groups), *told)
     title = ""
-    for row, far in zip(rows, jumps or [""] * len(rows), strict=True):
+    for number, row in enumerate(rows):
         values = (_value(row, group[0]) for group in groups)
-        cells = [Text(far, "dim")] if more else []
+        cells = [Text(texts[number], "dim") for texts in told.values()]
         group_cell = Text("" if row.group == title else row.group, "dim")
         table.add_row(group_cell, row.name, *values, *cells)
         title = row.group

@@ -1,137 +1,194 @@
-"""envsync verify and envsync diff: look, compare, judge."""
+"""envsync verify: look, compare, judge; once, or again and again."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import contextlib
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+
+from rich.text import Text
 
 from envsync.cli.bundles import Where
 from envsync.cli.options import FailOn
 from envsync.cli.reporting import Reports
 from envsync.cli.session import Session
-from envsync.cli.target import find_target
-from envsync.compare import Row
+from envsync.cli.target import Target, find_target
 from envsync.errors import ExitCode, InputError
-from envsync.hostnames import resolve
 from envsync.model import Host
-from envsync.render import envelope, reading, screens
+from envsync.recipe import Wanted
+from envsync.render import envelope, reading, screens, watching
+from envsync.render.digest import digest
+from envsync.report import HostReport
 from envsync.rules import Level
-from envsync.sides import Side, is_file, jump, read_side, side_rows
-from envsync.store import Store
-from envsync.verify import Seen, judge, look_at_all
-
-
-def verify(
-    where: Where,
-    fail_on: FailOn,
-    *,
-    deep: bool,
-    as_json: bool,
-    report_files: Sequence[Path] = (),
-) -> int:
-    """Probe all hosts and say what is not as it should be."""
-    reports = Reports.named(report_files)
-    target = find_target(where, judging=True)
-    session = Session("verify", target.hosts, target.connecting, target.store, as_json=as_json)
-    reading.notices(session.out, target.notices)
-    with session:
-        seen = look_at_all(session.fleet, target.hosts, target.name, wide=True, deep=deep)
-    verdict = judge(seen, target.wanted)
-    failing = {Level.ERROR, Level(fail_on)}
-    found = verdict.findings
-    wrong = any(finding.level in failing for finding in found)
-    exit_code = ExitCode.DIFFERENT if session.failed or wrong else ExitCode.OK
-    screens.verified(session.out, target.name, verdict, session.reports, session.fold)
-    result = {
-        "name": target.name,
-        "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "fail_on": fail_on,
-        "generations": verdict.generations,
-        "hosts": [envelope.host_record(report) for report in session.reports],
-        "findings": envelope.plain([each for each in found if each.level is Level.ERROR]),
-        "remarks": envelope.plain([each for each in found if each.level is not Level.ERROR]),
-        "files": {str(host): envelope.plain(each.files) for host, each in seen.items()}
-        if deep
-        else None,
-        "not_in_lock": [str(host) for host in verdict.unknown],
-        "differences": envelope.rows_record(
-            [row for row in verdict.rows if row.differs], tuple(seen)
-        ),
-    }
-    reports.write(envelope.envelope_record("verify", exit_code, result))
-    return session.finish(exit_code, result)
+from envsync.verify import Seen, Verdict, judge, look_at_all
+from envsync.watch import Change, Look, changes, take
 
 
 @dataclass(frozen=True)
-class Showing:
-    """What of a diff is shown."""
+class Looking:
+    """How verify looks, and where it writes what it saw."""
 
-    everything: bool
-    only: tuple[str, ...]
-    """Groups; empty: all."""
-
-
-def diff(pair: tuple[str, str], where: Where, showing: Showing, *, as_json: bool) -> int:
-    """Show what differs between two nodes or files; only nodes that are named are asked."""
-    files = {word: read_side(word) for word in pair if is_file(word)}
-    words = [word for word in pair if word not in files]
-    if words:
-        target = find_target(where)
-        hosts = {word: resolve(target.hosts, word) for word in words}
-        name, connecting, store = target.name, target.connecting, target.store
-    else:
-        hosts, name, connecting = {}, where.name or "", where.connecting
-        store = Store(where.file.parent)
-    if pair[0] == pair[1] or (len(hosts) == len(pair) and len(set(hosts.values())) == 1):
-        raise InputError(f"{pair[0]} and {pair[1]} are the same", hint="name two")
-    session = Session("diff", tuple(hosts.values()), connecting, store, as_json=as_json)
-    seen: Mapping[Host, Seen] = {}
-    if hosts:
-        with session:
-            seen = look_at_all(session.fleet, tuple(hosts.values()), name)
-    sides = [
-        files.get(word) or _side_of(hosts[word], seen[hosts[word]])
-        for word in pair
-        if word in files or hosts[word] in seen
-    ]
-    rows = side_rows(sides[0], sides[1]) if len(sides) == len(pair) else ()
-    return _show(session, name, [side.label for side in sides], rows, showing)
+    fail_on: FailOn
+    deep: bool
+    every: int | None
+    """Seconds from one look to the next; None: there is just one."""
+    report_files: Sequence[Path]
 
 
-def _side_of(host: Host, seen: Seen) -> Side:
-    return Side(str(host), facts=seen.facts, platform=seen.platform, node=True)
+@dataclass(frozen=True)
+class Sight:
+    """What one look came to."""
+
+    at: str
+    """ISO 8601, in UTC."""
+    verdict: Verdict
+    reports: Sequence[HostReport]
+    exit_code: ExitCode
 
 
-def _show(
-    session: Session, name: str, labels: Sequence[str], found: Sequence[Row], showing: Showing
-) -> int:
-    rows = [row for row in found if not showing.only or row.group in showing.only]
-    columns = tuple(Host(label) for label in labels)
-    short = {str(host): session.fold([host]) for host in session.hosts}
+def verify(where: Where, looking: Looking, *, as_json: bool) -> int:
+    """Probe all hosts and say what is not as it should be."""
+    files = Reports.named(looking.report_files)
+    target = find_target(where, judging=True)
+    session = Session("verify", target.hosts, target.connecting, target.store, as_json=as_json)
+    reading.notices(session.out, target.notices)
+    if looking.every is not None:
+        return _watch(session, where, target, looking, files)
+    with session:
+        seen = _look(session, target, looking)
+    sight = _judged(session, seen, target.wanted, looking)
+    screens.verified(session.out, target.name, sight.verdict, sight.reports, session.fold)
+    result = _result(target.name, looking, sight)
+    files.write(envelope.envelope_record("verify", sight.exit_code, result))
+    return session.finish(sight.exit_code, result)
 
-    def fold(hosts: Iterable[Host]) -> str:
-        return ",".join(short.get(str(host)) or short.get(host.name, host.name) for host in hosts)
 
-    screens.diffed(session.out, rows, columns, session.reports, fold, everything=showing.everything)
-    shown = [row for row in rows if showing.everything or row.differs]
-    records = [
-        {
-            "group": row.group,
-            "name": row.name,
-            "matters": row.matters,
-            "values": dict(zip(labels, row.values, strict=True)),
-            "jump": jump(row),
-        }
-        for row in shown
-    ]
-    differs = any(row.differs for row in rows)
-    return session.finish(
-        ExitCode.DIFFERENT if session.failed or differs else ExitCode.OK,
-        {
-            "name": name,
-            "hosts": [envelope.host_record(report) for report in session.reports],
-            "rows": records,
-        },
+def _look(session: Session, target: Target, looking: Looking) -> Mapping[Host, Seen]:
+    again = looking.every is not None
+    return look_at_all(
+        session.fleet, target.hosts, target.name, wide=True, deep=looking.deep, again=again
     )
+
+
+def _judged(
+    session: Session, seen: Mapping[Host, Seen], wanted: Wanted | None, looking: Looking
+) -> Sight:
+    verdict = judge(seen, wanted)
+    failing = {Level.ERROR, Level(looking.fail_on)}
+    wrong = any(finding.level in failing for finding in verdict.findings)
+    exit_code = ExitCode.DIFFERENT if session.failed or wrong else ExitCode.OK
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    return Sight(at, verdict, session.reports, exit_code)
+
+
+def _result(
+    name: str, looking: Looking, sight: Sight, changed: Sequence[Change] | None = None
+) -> dict[str, Any]:
+    verdict = sight.verdict
+    found = verdict.findings
+    return {
+        "name": name,
+        "at": sight.at,
+        "fail_on": looking.fail_on,
+        "generations": verdict.generations,
+        "hosts": [envelope.host_record(report) for report in sight.reports],
+        "findings": envelope.plain([each for each in found if each.level is Level.ERROR]),
+        "remarks": envelope.plain([each for each in found if each.level is not Level.ERROR]),
+        "files": {str(host): envelope.plain(each.files) for host, each in verdict.seen.items()}
+        if looking.deep
+        else None,
+        "not_in_lock": [str(host) for host in verdict.unknown],
+        "differences": envelope.rows_record(
+            [row for row in verdict.rows if row.differs], tuple(verdict.seen)
+        ),
+        "changes": None if changed is None else envelope.plain(list(changed)),
+    }
+
+
+class _Watcher:
+    """Tells what each look has changed, on a terminal or in lines."""
+
+    def __init__(self, session: Session, name: str, looking: Looking, files: Reports) -> None:
+        self._session = session
+        self._name = name
+        self._looking = looking
+        self._files = files
+        self._before = Look()
+        self._number = 0
+        self._earlier: list[Text] = []
+
+    def tell(self, sight: Sight) -> None:
+        """Everything about one look: text, JSON, files."""
+        self._number += 1
+        now = take(self._before, sight.reports, sight.verdict.findings)
+        changed = changes(self._before, now, sight.reports)
+        self._before = now
+        result = _result(self._name, self._looking, sight, changed)
+        record = envelope.envelope_record("verify", sight.exit_code, result)
+        summary = digest(record).headline
+        self._show(sight, watching.Moment(self._number, sight.at, changed, summary))
+        self._files.write(record)
+        self._session.finish(sight.exit_code, result, on_one_line=True)
+
+    def _show(self, sight: Sight, moment: watching.Moment) -> None:
+        session = self._session
+        if not session.out.is_terminal:
+            watching.log(session.out, moment, session.fold)
+            return
+
+        def draw() -> None:
+            screens.verified(session.out, self._name, sight.verdict, sight.reports, session.fold)
+
+        if moment.number > 1:  # what there is at first is on the screen, and no change
+            self._earlier += watching.lines(moment, session.fold)
+        watching.screen(session.out, moment, self._earlier, self._looking.every or 0, draw)
+
+
+def _watch(
+    session: Session, where: Where, target: Target, looking: Looking, files: Reports
+) -> ExitCode:
+    """Look until ^C, or until the run's time is over; the exit code of the last whole look."""
+    watcher = _Watcher(session, target.name, looking, files)
+    exit_code = None
+    try:
+        with session:
+            while True:
+                began = time.monotonic()
+                seen = _look(session, target, looking)
+                if exit_code is not None and not _is_before(session.deadline):
+                    return exit_code  # a look that was cut short says nothing of the hosts
+                sight = _judged(session, seen, _wanted_now(where, target), looking)
+                with session.between_looks():
+                    watcher.tell(sight)
+                    exit_code = sight.exit_code
+                    if not _wait(began + (looking.every or 0), session.deadline):
+                        return exit_code
+    except KeyboardInterrupt:
+        if exit_code is None:
+            raise
+        return exit_code
+
+
+def _wait(until: float, deadline: float | None) -> bool:
+    """Wait, and say whether there is time for another look then."""
+    last = until if deadline is None else min(until, deadline)
+    time.sleep(max(0.0, last - time.monotonic()))
+    return deadline is None or until < deadline
+
+
+def _is_before(deadline: float | None) -> bool:
+    return deadline is None or time.monotonic() < deadline
+
+
+def _wanted_now(where: Where, target: Target) -> Wanted | None:
+    """What the nodes should hold now: there may have been a push from this folder meanwhile."""
+    if where.hosts is None:
+        with contextlib.suppress(InputError):  # in the middle of being written
+            now = find_target(where, judging=True)
+            if (now.hosts, now.name) == (target.hosts, target.name):
+                return now.wanted
+    return target.wanted
