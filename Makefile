@@ -24,8 +24,8 @@ test: $(VENV)/.test  ## Unit tests, then real sshd and real conda
 	$(BIN)/pytest tests/unit
 	$(BIN)/pytest tests/cluster -n 2 --dist worksteal
 
-test-long: $(VENV)/.test  ## What takes minutes: the demo, failing networks, a thousand hosts
-	$(BIN)/python tests/need.py
+test-long: $(VENV)/.test  ## What takes minutes: the demo, failing networks, a thousand hosts, a browser
+	$(BIN)/python tests/need.py --long
 	$(BIN)/pytest tests/long --timeout 1200
 
 bench: $(VENV)/.test  ## What is promised of speed, as ratios against peers of the same run
@@ -41,7 +41,7 @@ check: $(VENV)/.test  ## Lint, types, layers, shell scripts
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/shellcheck src/envsync/scripts/*.sh .ci/run
+	$(BIN)/shellcheck src/envsync/scripts/*.sh examples/slurm/*.sh .ci/run
 	$(BIN)/python tools/help_text.py --check
 
 help-text: $(VENV)/.test  ## Put the output of --help into README.md and docs/

@@ -14,12 +14,15 @@ NEEDED = {
     "fish": "fish",
     "git": "git",
 }
+LONG = {"chromium": "chromium"}
+"""For `--long`: the tests that take minutes, and look at the page of a report in a browser."""
 BY_ROOT = {"ip": "iproute2", "iptables": "iptables"}
 """For the tests that break a network of their own, which are left out elsewhere."""
 
 
 def main() -> int:
     wanted = NEEDED | (BY_ROOT if os.geteuid() == 0 else {})
+    wanted |= LONG if "--long" in sys.argv[1:] else {}
     missing = [package for program, package in wanted.items() if not shutil.which(program)]
     if not missing:
         return 0

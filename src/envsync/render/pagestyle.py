@@ -85,7 +85,12 @@ function show() {
   }
   document.getElementById("shown").textContent = count + " of " + nodes.length + " shown";
 }
+function follow() {  // verify.html#gpu07: a link to some of the nodes
+  try { find.value = decodeURIComponent(location.hash.slice(1)); } catch { return; }
+  show();
+}
 find.addEventListener("input", show);
+addEventListener("hashchange", follow);
 for (const button of buttons) button.addEventListener("click", () => {
   state = state === button.dataset.find ? "" : button.dataset.find;
   for (const each of buttons) {
@@ -94,6 +99,7 @@ for (const button of buttons) button.addEventListener("click", () => {
   show();
 });
 show();
+if (location.hash) follow();
 </script>
 </body>
 </html>
