@@ -40,7 +40,7 @@ const behind = node => {
   return "white";
 };
 const contrasts = {};
-const texts = "h1, h2, p, th, td, .mark, li, li b, i, button, code";
+const texts = "h1, h2, p, th, td, .mark, li, li b, i, summary b, button, code";
 for (const node of document.querySelectorAll(texts)) {
   const [a, b] = [getComputedStyle(node).color, behind(node)].map(light);
   const found = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);

@@ -41,10 +41,12 @@ tbody th { font-weight: 600; }
 .matrix tbody th { position: sticky; left: 0; background: var(--back); z-index: 1; }
 td.odd { background: var(--odd); font-weight: 600; }
 .said td { padding-left: 2rem; white-space: normal; color: var(--dim); }
-.said ul { position: sticky; left: 2rem; width: fit-content; max-width: min(75rem, 85vw); }
+.said ul, .said summary { position: sticky; left: 2rem; width: fit-content;
+ max-width: min(75rem, 85vw); }
+summary { cursor: pointer; }
 ul { margin: 0; padding-left: 1.1rem; }
-li.error b, .failed, .drifted, .unfit { color: var(--bad); }
-li.warning b, .warned { color: var(--warn); }
+li.error b, summary.error b, .failed, .drifted, .unfit { color: var(--bad); }
+li.warning b, summary.warning b, .warned { color: var(--warn); }
 .in-sync { color: var(--good); }
 .mark { font-weight: 600; }
 .all td { white-space: normal; overflow-wrap: anywhere; }
@@ -91,6 +93,9 @@ function follow() {  // verify.html#gpu07: a link to some of the nodes
 }
 find.addEventListener("input", show);
 addEventListener("hashchange", follow);
+addEventListener("beforeprint", () => {
+  for (const each of document.querySelectorAll("details")) each.open = true;
+});
 for (const button of buttons) button.addEventListener("click", () => {
   state = state === button.dataset.find ? "" : button.dataset.find;
   for (const each of buttons) {

@@ -17,6 +17,8 @@ MOST_COLUMNS = 30
 """Differences that have a column in the matrix; all of them stand in the list below it."""
 MOST_FINDINGS = 12
 """Findings of one node that are shown; a node that has more is to be built anew anyway."""
+MOST_OPEN = 3
+"""Of a node with more findings the first is shown, and all after a click: the matrix stays one."""
 MOST_TEXT = 120
 """Characters of a value in the matrix; the whole one stands in the list."""
 MOST_VALUES = 40
@@ -77,7 +79,15 @@ def _node(line: Line, cells: Iterable[tuple[Difference, str]], width: int) -> It
         yield f"<td{odd}>{_text(_short(value))}</td>"
     yield "</tr>\n"
     if said := list(_said(line)):
-        yield f"<tr class=said><td colspan={width}><ul>{''.join(said)}</ul></td></tr>\n"
+        text = f"<ul>{''.join(said)}</ul>"
+        if len(line.findings) > MOST_OPEN:
+            first = _text(line.findings[0]["message"])
+            level = _word(line.findings[0]["level"])
+            more = f"and {len(line.findings) - 1} more findings"
+            text = (
+                f'<details><summary class="{level}"><b>{first}</b> {more}</summary>{text}</details>'
+            )
+        yield f"<tr class=said><td colspan={width}>{text}</td></tr>\n"
 
 
 def _said(line: Line) -> Iterator[str]:

@@ -164,6 +164,18 @@ def test_page_has_every_node_and_what_is_odd() -> None:
     assert '<tr class=node data-state="drifted"><th scope=row>gpu03</th>' in page
 
 
+def test_many_findings_of_one_node_are_folded() -> None:
+    one = record()
+    (finding,) = one["result"]["findings"]
+    assert "<details>" not in webpage(digest(one))
+    one["result"]["findings"] = [finding | {"message": f"thing {n} <b>"} for n in range(9)]
+    page = webpage(digest(one))
+    summary = '<summary class="error"><b>thing 0 &lt;b&gt;</b> and 8 more findings</summary>'
+    assert page.count("<details>") == 1
+    assert summary in page
+    assert page.count("thing ") == 10
+
+
 def test_markdown_is_read_as_text() -> None:
     text = markdown(digest(record()))
     body = re.sub(r"</?(details|summary|code|sub)>|<br>", "", text)
