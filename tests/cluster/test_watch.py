@@ -136,6 +136,7 @@ def test_interrupted_in_the_first_look_it_is_130_within_a_second(cluster: Cluste
         code, took = interrupt(watch)
     assert (code, took < PROMPT) == (130, True)
     assert (cluster.folder / "out").read_text() == ""
+    assert (cluster.folder / "err").read_text().endswith("envsync: interrupted\n")
 
 
 def wait_for(what: Callable[[], bool]) -> None:

@@ -31,6 +31,8 @@ def guarded(app: typer.Typer, argv: list[str], out: TextIO) -> int:
         code = program.main(argv or ["--help"], prog_name="envsync", standalone_mode=False)
         code = code if argv else ExitCode.BAD_INPUT
         out.flush()
+        if code == ExitCode.INTERRUPTED:  # what typer makes of a ^C in a command
+            raise KeyboardInterrupt
     except EnvsyncError as error:
         return _tell(error, command, out if as_json else None)
     except TyperException as error:

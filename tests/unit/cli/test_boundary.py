@@ -66,6 +66,13 @@ def test_json_gets_the_error_as_an_envelope() -> None:
     assert envelope["error"] == {"message": "bad", "hint": "do this", "file": "f", "line": 3}
 
 
+def test_interruption_is_said_and_an_envelope(capsys: pytest.CaptureFixture[str]) -> None:
+    out = io.StringIO()
+    assert guarded(app_that(KeyboardInterrupt()), ["one", "--json"], out) == 130
+    assert json.loads(out.getvalue())["error"]["message"] == "interrupted"
+    assert capsys.readouterr().err == "envsync: interrupted\n"
+
+
 def test_no_word_at_all_shows_the_help_and_is_no_success(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
