@@ -66,7 +66,7 @@ def _broken(facts: Facts, log: str) -> HostError:
 
 
 def _incomplete(spec: EnvironmentSpec, lacking: Sequence[Unmet], log: str) -> HostError:
-    wanted = ", ".join(f"{each.text} ({spec.source}:{each.line})" for each in lacking)
+    wanted = ", ".join(f"{each.text} ({each.file or spec.source}:{each.line})" for each in lacking)
     return HostError(
         "incomplete",
         f"conda reported success, but the environment lacks {wanted}",

@@ -1,38 +1,34 @@
 """The files of this machine that a pip section names, packed for the way to the nodes.
 
 The archive keeps the places of the files to each other, so that every relative path means on a
-node what it means here. It depends on names and contents only: no owner, no time of change.
+node what it means here. What an absolute path or a `file:` address names goes to a place of its
+own, `.envsync/elsewhere/NUMBER/NAME` beside the environment file, and the lines that name it are
+written anew. So the archive depends on names and contents only: no path of this machine, no owner,
+no time of change.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
-import io
 import os
 import re
-import stat
-import tarfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from envsync.errors import InputError, Wrong
+from envsync.model import Notice
 from envsync.pipsection import read_entry
 from envsync.redact import redact
 from envsync.requirement import Reference, Requirement
+from envsync.rewrite import rewritten
+from envsync.trunk import Trunk
 
-LIMIT = 256 * 1024**2
-"""Bytes that may travel: they go to every node, and are held in memory here."""
-LEFT_OUT = frozenset({
-    ".git", ".hg", ".svn", "__pycache__", ".venv", ".tox", ".nox", ".mypy_cache",
-    ".pytest_cache", ".ruff_cache", ".envsync",
-})  # fmt: skip
-"""Names in a source tree that are history, caches and environments, never sources."""
-
-_TIME = 315532800  # 1980-01-01: the first day that a wheel, a zip file, can hold
-_ARCHIVES = (".whl", ".zip", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
+ELSEWHERE = Path(".envsync", "elsewhere")
+"""Nothing else is ever sent to there: the folder `.envsync` stays out of every tree."""
+_LISTS = frozenset({"requirements", "constraints"})
 
 
 @dataclass(frozen=True)
@@ -44,12 +40,21 @@ class Luggage:
     """The folder of the environment file in the archive."""
     file: str = ""
     """The environment file's own name there."""
+    environment: bytes = b""
+    """The environment file as it stands there."""
     digests: tuple[tuple[str, str], ...] = ()
     """Path from `base` and SHA-256 (hexadecimal) of each file and source tree."""
     secrets: tuple[str, ...] = ()
     """Places in the archive of the lists that hold a credential, the environment file's too."""
     requirements: tuple[Requirement, ...] = ()
-    """What the requirements files ask for and set; their lines are those that name the files."""
+    """What the requirements files ask for and set, each with its file and line."""
+    options: tuple[str, ...] = ()
+    """Where pip is to look: the options of all files, as they are seen from `base`."""
+    texts: tuple[tuple[str, str], ...] = ()
+    """Name and text of each requirements and constraints file, as they are here."""
+    notices: tuple[Notice, ...] = ()
+    identity: str = ""
+    """SHA-256 (hexadecimal) of the archive, also where the archive itself is not at hand."""
 
     def __bool__(self) -> bool:
         return bool(self.tar)
@@ -66,194 +71,209 @@ def pack(path: Path, raw: bytes, pip: tuple[Requirement, ...]) -> Luggage:
     if not any(each.refers for each in pip):
         return NOTHING
     packer = _Packer(Path(os.path.realpath(path.parent)), path)
-    for each in pip:
-        packer.follow(each, each.line, packer.base, partial(_wrong, str(path), each.line))
-    return packer.packed(raw)
+    packer.environment(raw, pip)
+    return packer.packed()
 
 
 def _wrong(file: str, line: int, message: str, hint: str = "") -> InputError:
     return InputError(redact(message), file=file, line=line, hint=redact(hint))
 
 
+class _Reader(NamedTuple):
+    """The file in which an entry stands."""
+
+    shown: str
+    folder: Path
+    """Where it is here, and among what is sent."""
+    place: Path
+    foreign: bool = False
+    """It is not sent to where it is."""
+
+
 class _Packer:
-    """Gathers files by their absolute path, and what the requirements files say."""
+    """Follows the entries of all files, and says of each how a node is to read it."""
 
     def __init__(self, base: Path, environment: Path) -> None:
-        self.base = base
-        self._environment = base / environment.name
-        self._files: dict[Path, tuple[int, bytes]] = {}
-        self._links: dict[Path, str] = {}
-        self._digests: dict[str, str] = {}
+        self._base = base
+        self._path = environment
+        self._own = base / environment.name
+        self._trunk = Trunk(base, self._own.with_suffix(".lock"))
+        self._elsewhere: dict[Path, Path] = {}
         self._requirements: list[Requirement] = []
+        self._options: list[str] = []
+        self._lists: dict[Path, bytes] = {}
+        self._texts: dict[str, str] = {}
         self._read: set[tuple[Path, bool]] = set()
-        self._size = 0
+        self._notices: list[Notice] = []
 
-    def follow(self, named: Requirement, line: int, folder: Path, wrong: Wrong) -> None:
-        """Take what an entry refers to; `folder` is that of the file in which it stands."""
-        for reference in named.refers:
-            path = Path(os.path.normpath(self.base / reference.path))
-            beside = Path(os.path.normpath(folder / reference.path))
-            if reference.kind in {"requirements", "constraints"}:
-                self._list(beside, reference, line, wrong)
-            elif reference.kind == "links":
-                # pip looks beside the file first, then in the folder in which it was started.
-                self._folder(beside if beside.exists() else path, wrong)
-            else:
-                self._package(path, reference, wrong)
+    def environment(self, raw: bytes, pip: tuple[Requirement, ...]) -> None:
+        """The file with which all begins; its lines stay where they are."""
+        source = str(self._path)
+        reader = _Reader(source, self._base, self._base)
+        words = {each.text: self._follow(each, each.line, reader) for each in pip}
+        changed = {text: new for text, new in words.items() if new != text}
+        raw = rewritten(raw, source, changed) if changed else raw
+        self._trunk.put(self._own, raw, 0o600)
+        self._lists[self._own] = raw
 
-    def packed(self, raw: bytes) -> Luggage:
-        self._files[self._environment] = (0o600, raw)
-        places = [*self._files, *self._links]
-        root = Path(os.path.commonpath([self.base, *(each.parent for each in places)]))
-        content = io.BytesIO()
-        with tarfile.open(fileobj=content, mode="w", format=tarfile.PAX_FORMAT) as archive:
-            for path in sorted(places):
-                entry = tarfile.TarInfo(path.relative_to(root).as_posix())
-                entry.mtime = _TIME
-                if path in self._links:
-                    entry.type, entry.linkname = tarfile.SYMTYPE, self._links[path]
-                    archive.addfile(entry)
-                    continue
-                entry.mode, inside = self._files[path]
-                entry.size = len(inside)
-                archive.addfile(entry, io.BytesIO(inside))
+    def packed(self) -> Luggage:
+        root, tar = self._trunk.root, self._trunk.tar()
+        secret = [path for path, raw in self._lists.items() if _holds_credential(raw)]
         return Luggage(
-            content.getvalue(),
-            self.base.relative_to(root).as_posix(),
-            self._environment.name,
-            tuple(sorted(self._digests.items())),
-            tuple(path.relative_to(root).as_posix() for path in sorted(self._secrets(raw))),
+            tar,
+            self._base.relative_to(root).as_posix(),
+            self._own.name,
+            self._lists[self._own],
+            tuple(sorted(self._trunk.digests.items())),
+            tuple(path.relative_to(root).as_posix() for path in sorted(secret)),
             tuple(self._requirements),
+            tuple(self._options),
+            tuple(self._texts.items()),
+            tuple(self._notices),
+            hashlib.sha256(tar).hexdigest(),
         )
 
-    def _secrets(self, raw: bytes) -> Iterator[Path]:
-        lists = {path: self._files[path][1] for path, _ in self._read} | {self._environment: raw}
-        for path, inside in lists.items():
-            text = inside.decode("utf-8", "replace")
-            if redact(text) != text:
-                yield path
+    def _follow(self, named: Requirement, line: int, reader: _Reader) -> str:
+        """Take what an entry refers to; its text for the nodes."""
+        wrong = partial(_wrong, reader.shown, line)
+        text = named.text
+        for reference in named.refers:
+            if reference.kind in _LISTS:
+                text = self._list(reference, text, reader, wrong)
+            elif reference.kind == "links":
+                text = self._links(reference, text, line, reader, wrong)
+            else:
+                text = self._package(reference, text, wrong)
+        if text.startswith("-") and not named.refers:
+            self._options.append(text)
+        return text
 
-    def _list(self, path: Path, reference: Reference, line: int, wrong: Wrong) -> None:
+    def _place(self, path: Path, *, foreign: bool) -> Path:
+        """Where it is sent to: the number is that of its first mention, here or anywhere."""
+        if not foreign:
+            return path
+        if path not in self._elsewhere:
+            name = re.sub(r"[^A-Za-z0-9._+!-]", "_", path.name) or "_"
+            number = str(len(self._elsewhere) + 1)
+            self._elsewhere[path] = self._base / ELSEWHERE / number / name
+        return self._elsewhere[path]
+
+    def _list(self, reference: Reference, text: str, reader: _Reader, wrong: Wrong) -> str:
+        # `file:x.txt`: pip before 20.2 began where it was started; later ones refuse it.
+        start = self._base if reference.foreign else reader.folder
+        path = Path(os.path.normpath(start / reference.path))
+        foreign = reference.path.startswith("/") or (reader.foreign and not reference.foreign)
+        place = self._place(path, foreign=foreign)
         asked = reference.kind == "requirements"
-        if (path, asked) in self._read:
-            return
-        self._read.add((path, asked))
-        raw = self._take(path, reference.path, wrong)
-        shown = os.path.relpath(path, self.base)
-        shown = str(self._environment.parent / shown) if shown.startswith("..") else shown
+        if (place, asked) not in self._read:
+            self._read.add((place, asked))
+            raw = self._trunk.take(path, place, reference.path, wrong)
+            self._read_list(
+                raw,
+                _Reader(self._shown(path), path.parent, place.parent, foreign),
+                place,
+                asked=asked,
+            )
+        if not (reference.foreign or foreign):
+            return text
+        return reference.at(os.path.relpath(place, reader.place))
+
+    def _read_list(self, raw: bytes, reader: _Reader, place: Path, *, asked: bool) -> None:
         try:
-            lines = raw.decode("utf-8-sig").splitlines()
+            content = raw.decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            raise wrong(f"{reference.path} is not UTF-8 text", "save it as UTF-8") from error
-        for number, text in _entries(lines):
-            blame = partial(_wrong, shown, number)
-            entry = read_entry(text, number, blame)
+            raise _wrong(reader.shown, 0, "it is not UTF-8 text", "save it as UTF-8") from error
+        self._texts[reader.shown] = content
+        lines = content.splitlines()
+        for number, count, text in _entries(lines):
+            entry = read_entry(text, number, partial(_wrong, reader.shown, number))
             if entry.text.startswith("-") or asked:
-                self._requirements.append(self._moved(entry, line, path.parent))
-            self.follow(entry, line, path.parent, blame)
+                self._requirements.append(replace(entry, file=reader.shown))
+            new = self._follow(entry, number, reader)
+            if new != entry.text:
+                # Each line keeps its number, which pip names.
+                lines[number - 1 : number - 1 + count] = [new, *[""] * (count - 1)]
+        if lines != content.splitlines():
+            raw = "".join(f"{line}\n" for line in lines).encode()
+            self._trunk.put(place, raw)
+            self._trunk.note(place, hashlib.sha256(raw).hexdigest())
+        self._lists[place] = raw
 
-    def _moved(self, entry: Requirement, line: int, folder: Path) -> Requirement:
-        """The entry as it would stand in the environment file, in the line that led to it."""
-        for reference in entry.refers:
-            if reference.kind == "links" and (folder / reference.path).exists():
-                moved = os.path.relpath(folder / reference.path, self.base)
-                return dataclasses.replace(entry, text=f"--find-links {moved}", line=line)
-        return dataclasses.replace(entry, line=line)
+    def _shown(self, path: Path) -> str:
+        shown = os.path.relpath(path, self._base)
+        return str(self._own.parent / shown) if shown.startswith("..") else shown
 
-    def _package(self, path: Path, reference: Reference, wrong: Wrong) -> None:
+    def _links(
+        self, reference: Reference, text: str, line: int, reader: _Reader, wrong: Wrong
+    ) -> str:
+        # pip looks beside the file first, then in the folder in which it was started.
+        beside = Path(os.path.normpath(reader.folder / reference.path))
+        inherited = reader.foreign and beside.exists()
+        path = beside if beside.exists() else Path(os.path.normpath(self._base / reference.path))
+        absolute = reference.path.startswith("/")
+        if absolute and not (path.is_dir() and self._trunk.has_room(path)):
+            why = "is too large to send" if path.is_dir() else "is not on this machine"
+            notice = f"{path} {why}: each node is expected to have it"
+            self._notices.append(Notice(notice, reader.shown, line))
+            self._options.append(text)
+            return text
         if not path.is_dir():
-            self._take(path, reference.path, wrong)
+            raise wrong(f"there is no folder {path}", "correct the path, or leave the line out")
+        foreign = absolute or inherited
+        place = self._place(path, foreign=foreign)
+        self._trunk.archives(path, place, wrong)
+        option = replace(reference, before="--find-links ")
+        self._options.append(option.at(os.path.relpath(place, self._base)))
+        if not (reference.foreign or foreign):
+            return text
+        return option.at(os.path.relpath(place, reader.place))
+
+    def _package(self, reference: Reference, text: str, wrong: Wrong) -> str:
+        path = Path(os.path.normpath(self._base / reference.path))
+        place = self._place(path, foreign=reference.path.startswith("/"))
+        if not path.is_dir():
+            raw = self._trunk.take(path, place, reference.path, wrong)
+            _check(raw, reference, wrong)
         elif not any((path / name).is_file() for name in ("pyproject.toml", "setup.py")):
             raise wrong(
                 f"{reference.path} is no Python project",
                 "pip wants a folder with a pyproject.toml or a setup.py",
             )
         else:
-            self._tree(path, reference.path, wrong)
-
-    def _folder(self, path: Path, wrong: Wrong) -> None:
-        if not path.is_dir():
-            raise wrong(f"there is no folder {path}", "correct the path, or leave the line out")
-        for each in sorted(path.iterdir()):
-            if each.name.endswith(_ARCHIVES):
-                self._take(each, each.name, wrong)
-
-    def _take(self, path: Path, shown: str, wrong: Wrong) -> bytes:
-        """One file, read once. Raises InputError where it cannot be."""
-        if path in self._files:
-            return self._files[path][1]
-        try:
-            status = path.stat()
-            if not stat.S_ISREG(status.st_mode):
-                raise wrong(f"{shown} is no regular file", "only files and folders can be sent")
-            self._size += status.st_size
-            if self._size > LIMIT:
-                raise wrong(
-                    f"with {shown} more than {LIMIT >> 20} MiB would be sent to every node",
-                    "put large files into a package index, or take them out of the folder",
-                )
-            raw = path.read_bytes()
-        except FileNotFoundError as error:
-            raise wrong(f"there is no file {shown}", "paths begin beside the file") from error
-        except OSError as error:
-            raise wrong(
-                f"{shown} cannot be read: {error.strerror}", "see to its owner and its mode"
-            ) from error
-        self._files[path] = (0o755 if status.st_mode & stat.S_IXUSR else 0o644, raw)
-        self._digests[self._from_base(path)] = hashlib.sha256(raw).hexdigest()
-        return raw
-
-    def _tree(self, root: Path, shown: str, wrong: Wrong) -> None:
-        found = hashlib.sha256()
-        own_lock = self._environment.with_suffix(".lock")
-        for path in _walk(root, wrong):
-            if path == own_lock:  # it is made from this digest
-                continue
-            name = path.relative_to(root).as_posix()
-            if path.is_symlink():
-                target = str(path.readlink())
-                inside = Path(os.path.normpath(path.parent / target))
-                if Path(target).is_absolute() or not inside.is_relative_to(root):
-                    raise wrong(
-                        f"{shown}/{name} is a link that leads out of the folder",
-                        "replace it by what it leads to",
-                    )
-                self._links[path] = target
-                found.update(f"link {name!r} {target!r}\n".encode())
-                continue
-            raw = self._take(path, f"{shown}/{name}", wrong)
-            content = hashlib.sha256(raw).hexdigest()
-            found.update(f"{self._files[path][0]:o} {name!r} {content}\n".encode())
-        self._digests[self._from_base(root)] = found.hexdigest()
-
-    def _from_base(self, path: Path) -> str:
-        return Path(os.path.relpath(path, self.base)).as_posix()
+            self._trunk.tree(path, place, reference.path, wrong)
+        if not reference.foreign:
+            return text
+        new = os.path.relpath(place, self._base)
+        return reference.at(new if new.startswith("..") else f"./{new}")
 
 
-def _walk(root: Path, wrong: Wrong) -> Iterator[Path]:
-    def failed(error: OSError) -> None:
-        raise wrong(f"{error.filename} cannot be read: {error.strerror}", "see to its mode")
-
-    for folder, folders, files in os.walk(root, onerror=failed):
-        folders[:] = sorted(each for each in folders if each not in LEFT_OUT)
-        links = [each for each in folders if (Path(folder) / each).is_symlink()]
-        for name in sorted([*files, *links]):
-            if name not in LEFT_OUT and not name.endswith(".pyc"):
-                yield Path(folder) / name
+def _check(raw: bytes, reference: Reference, wrong: Wrong) -> None:
+    """Raises InputError where the address promises other contents."""
+    algorithm, _, promised = reference.digest.partition(":")
+    if algorithm and hashlib.new(algorithm, raw, usedforsecurity=False).hexdigest() != promised:
+        raise wrong(
+            f"{reference.path} has not the {algorithm} that the line says",
+            "the file has changed: take the new hash, or bring back the file",
+        )
 
 
-def _entries(lines: list[str]) -> Iterator[tuple[int, str]]:
-    """Entries with the number of their first line; a backslash joins lines, as pip does it."""
+def _holds_credential(raw: bytes) -> bool:
+    text = raw.decode("utf-8", "replace")
+    return redact(text) != text
+
+
+def _entries(lines: list[str]) -> Iterator[tuple[int, int, str]]:
+    """Number of the first line, how many, and the entry: a backslash joins lines, as for pip."""
     held, first = "", 0
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(list(lines), 1):
         first = first or number
         if line.endswith("\\") and not re.match(r"\s*#", line):
             held += line[:-1]
             continue
-        yield first, held + line
+        yield first, number - first + 1, held + line
         held, first = "", 0
     if held:
-        yield first, held
+        yield first, len(lines) - first + 1, held
 
 
 def sources(luggage: Luggage) -> Mapping[str, bytes]:

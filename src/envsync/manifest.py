@@ -30,7 +30,7 @@ class Manifest:
     @property
     def sources(self) -> dict[str, bytes]:
         """The files that a lock of this is made from, by name."""
-        return {**sources(self.spec.luggage), Path(self.spec.source).name: self.spec.raw}
+        return {**sources(self.spec.luggage), Path(self.spec.source).name: self.spec.sent}
 
 
 def read_manifest(path: Path, name: str | None = None) -> Manifest:

@@ -25,6 +25,8 @@ class Unmet:
     """As the file has it, without secrets."""
     line: int
     found: str
+    file: str = ""
+    """The requirements file in which it stands; empty for the environment file itself."""
 
 
 def unmet(
@@ -108,7 +110,8 @@ def _unmet_by_pip(
         if requirement.marker is not None and not _holds(requirement.marker, known):
             continue
         if package is None or not _contains(requirement, package.version):
-            yield Unmet(redact(each.text), each.line, str(package) if package else "")
+            found = str(package) if package else ""
+            yield Unmet(redact(each.text), each.line, found, each.file)
 
 
 def _python_markers(python: Package | None) -> Mapping[str, str]:

@@ -14,7 +14,8 @@ from packaging.utils import (
     parse_wheel_filename,
 )
 
-from envsync.errors import InputError, Wrong
+from envsync.errors import Wrong
+from envsync.references import refer, refuse_built
 from envsync.requirement import Reference, Requirement, is_path, is_remote
 
 PIP_SWITCHES = frozenset({"--no-index", "--pre", "--prefer-binary", "--require-hashes"})
@@ -31,6 +32,10 @@ _LISTS = {
 }  # fmt: skip
 _FILES = {**_LISTS, "-e": "package", "--editable": "package"}
 _LINKS = frozenset({"-f", "--find-links"})
+_NAMED = re.compile(
+    r"(?i)(?P<name>[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?)\s*(?P<extras>(?:\[[^\]]*\])?)\s*@\s*"
+    r"(?P<address>file:.*)"
+)
 
 
 def read_entry(entry: str, line: int, wrong: Wrong) -> Requirement:
@@ -44,7 +49,7 @@ def read_entry(entry: str, line: int, wrong: Wrong) -> Requirement:
     if odd := [each for each in options if not re.match(r"--hash[=\s]", each)]:
         raise wrong(f"{odd[0]} may not follow a requirement", "--hash=... may")
     if _is_local(bare):
-        return _local(bare, line, wrong)
+        return _local(text, line, wrong)
     if is_remote(bare):
         return Requirement(text, _name_in_url(bare), line, pinned=True)
     try:
@@ -70,9 +75,9 @@ def _option(text: str, line: int, wrong: Wrong) -> Requirement:
         if option in _LISTS and is_remote(value):
             continue  # the nodes fetch it themselves
         if option in _FILES:
-            refers.append(_reference(_FILES[option], value, text, wrong))
-        elif option in _LINKS and not re.match(r"(?i)/|[a-z][a-z+]+:", value):
-            refers.append(_reference("links", value, text, wrong))
+            refers.append(refer(_FILES[option], value, (f"{option} ", ""), wrong))
+        elif option in _LINKS and not re.match(r"(?i)(?!file:)[a-z][a-z+]+:", value):
+            refers.append(refer("links", value, (f"{option} ", ""), wrong))
     if refers and options > 1:
         raise wrong(f"{text} names a file and says more", "give each option a line of its own")
     return Requirement(text, "", line, refers=tuple(refers))
@@ -99,35 +104,25 @@ def _next_option(words: list[str], wrong: Wrong) -> tuple[str, str]:
 
 
 def _local(text: str, line: int, wrong: Wrong) -> Requirement:
-    """A wheel, a source archive or a folder of sources beside the environment file."""
-    target = text.partition(";")[0].strip()
+    """A wheel, a source archive or a folder of sources of this machine."""
+    target = re.split(r"(?<!\s)\s+(?=--)", text)[0].partition(";")[0].strip()
+    rest = text[len(target) :]
+    if named := _NAMED.fullmatch(target):
+        refuse_built(named["name"], named["address"], text, wrong)
+        reference = refer("package", named["address"], ("", named["extras"] + rest), wrong)
+        return _sent(text, canonicalize_name(named["name"]), line, reference)
     if re.search(r"\s@\s", target):
-        raise _elsewhere(text, wrong)
-    reference = _reference("package", target, text, wrong)
-    named = _name_in_url(target) if reference.path.endswith(".whl") else ""
-    return Requirement(text, named, line, pinned=True, refers=(reference,))
-
-
-def _reference(kind: str, path: str, text: str, wrong: Wrong) -> Reference:
-    """What an entry refers to, if it is said by a path that can mean the same on a node."""
-    bare = re.sub(r"\[[^\]/]*\]$", "", path) if kind == "package" else path
-    elsewhere = r"(?i)[/~\\]|(?:\w+\+)?[a-z]+:|(?:git|hg|svn|bzr)\+|.*[$#]"
-    if not bare or re.match(elsewhere, bare):
-        raise _elsewhere(text, wrong)
-    return Reference(kind, bare)
-
-
-def _elsewhere(text: str, wrong: Wrong) -> InputError:
-    editable = re.match(r"(?:-e|--editable)[\s=]*(\S+)", text)
-    if editable and is_remote(editable[1]):
-        return wrong(
-            f"{text} is editable, and a node has no folder to edit it in",
-            f"leave out the option: {editable[1]}",
+        raise wrong(
+            f"{text} refers to a file of this machine, and pip wants an address behind the `@`",
+            "leave out the name and the `@`, and write the path alone: it is sent along",
         )
-    return wrong(
-        f"{text} refers to a file of this machine, which the nodes do not have",
-        "write its path as it is seen from the environment file (./wheels/x.whl): it is sent along",
-    )
+    reference = refer("package", target, ("", rest), wrong)
+    name = _name_in_url(reference.path if reference.path.endswith(".whl") else target)
+    return _sent(text, name, line, reference)
+
+
+def _sent(text: str, name: str, line: int, reference: Reference) -> Requirement:
+    return Requirement(text, name, line, pinned=True, refers=(reference,))
 
 
 def _is_local(text: str) -> bool:

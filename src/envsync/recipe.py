@@ -12,7 +12,6 @@ from envsync.lock import Lock, Section, as_path, format_lock
 from envsync.luggage import NOTHING, Luggage
 from envsync.model import Platform
 from envsync.redact import redact, restore
-from envsync.requirement import Requirement
 from envsync.spec import EnvironmentSpec
 from envsync.yamlfile import decode
 
@@ -71,14 +70,15 @@ def remembered(spec: EnvironmentSpec) -> bytes:
     A variable that holds a credential stays: a generation's id depends on its value.
     """
     hidden = any(redact(value) != value for _, value in spec.variables)
-    return spec.raw if hidden else without_credentials(spec.raw, spec.source)
+    return spec.sent if hidden else without_credentials(spec.sent, spec.source)
 
 
 def unlocked(spec: EnvironmentSpec) -> Recipe:
     """Solved by each node for itself."""
     along = spec.luggage
-    files = {"yml": spec.raw, **_along(along)}
-    parts = (remembered(spec), along.tar) if along else (remembered(spec),)
+    files = {"yml": spec.sent, **_along(along)}
+    # The archive's own name stands for it: `verify` has no more than that.
+    parts = [remembered(spec), *([along.identity.encode()] if along.identity else [])]
     return Recipe(generation_id(*parts), files, None, along, _clean(spec, files))
 
 
@@ -105,7 +105,7 @@ def locked(spec: EnvironmentSpec, section: Section) -> Recipe:
         "state": parts["state"],
     }
     files = {
-        "yml": spec.raw,
+        "yml": spec.sent,
         "lock": format_lock(Lock((section,))).encode(),
         **{suffix: text.encode() for suffix, text in wanted.items() if text},
         **_along(spec.luggage),
@@ -124,14 +124,9 @@ def _clean(spec: EnvironmentSpec, files: Mapping[str, bytes]) -> Mapping[str, by
 
 def requirements(spec: EnvironmentSpec, lines: Sequence[str]) -> str:
     """A requirements file for pip: the file's own options, then `lines` with credentials."""
-    both = (*spec.pip, *spec.luggage.requirements)
-    options = [each.text for each in both if _is_option(each)]
+    own = [each.text for each in spec.pip if each.text.startswith("-") and not each.refers]
+    options = spec.luggage.options if spec.luggage else own
     return _lines(options) + restore(_lines([as_path(line) for line in lines]), _addresses(spec))
-
-
-def _is_option(each: Requirement) -> bool:
-    """Whether it says where pip looks; what lists and editable folders ask for is in the lock."""
-    return each.text.startswith("-") and all(named.kind == "links" for named in each.refers)
 
 
 def _addresses(spec: EnvironmentSpec) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import dataclass
 
 from packaging.requirements import InvalidRequirement
@@ -15,11 +16,22 @@ _LOCAL = re.compile(r"(?i)[./~\\]|(?:\w+\+)?file:|[a-z]:[\\/]")
 
 @dataclass(frozen=True)
 class Reference:
-    """A file or a folder beside the environment file, of which a pip section speaks."""
+    """A file or a folder of this machine, of which a pip section speaks."""
 
     kind: str
     """`requirements`, `constraints`, `package` (a file, or a folder of sources) or `links`."""
     path: str
+    before: str = ""
+    """The entry's text in front of the path, and behind it."""
+    after: str = ""
+    foreign: bool = False
+    """A node cannot take the text as it is: the path is absolute, or a `file:` address."""
+    digest: str = ""
+    """What an address says of the contents: `sha256:HEX`."""
+
+    def at(self, path: str) -> str:
+        """The entry's text for another path."""
+        return f"{self.before}{shlex.quote(path) if self.before else path}{self.after}"
 
 
 @dataclass(frozen=True)
@@ -42,6 +54,8 @@ class Requirement:
     """The platform that conda is told to take it for (`win-64`)."""
     refers: tuple[Reference, ...] = ()
     """What has to be sent along."""
+    file: str = ""
+    """The requirements file in which it stands; empty for the environment file itself."""
 
 
 def is_remote(text: str) -> bool:

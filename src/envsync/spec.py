@@ -38,7 +38,7 @@ class Marks:
 
 @dataclass(frozen=True)
 class EnvironmentSpec:
-    """What an environment file asks for. `raw` is the file itself, which is what travels."""
+    """What an environment file asks for. `raw` is the file itself."""
 
     name: str
     channels: tuple[str, ...]
@@ -52,6 +52,11 @@ class EnvironmentSpec:
     luggage: Luggage = NOTHING
     """Files that the pip section names; empty when only the text was read."""
 
+    @property
+    def sent(self) -> bytes:
+        """The file as the nodes get it: without the paths of this machine."""
+        return self.luggage.environment or self.raw
+
 
 def read_environment(path: Path, name: str | None = None) -> EnvironmentSpec:
     """Read a file and what it refers to; `name` replaces its own. Raises InputError."""
@@ -60,7 +65,8 @@ def read_environment(path: Path, name: str | None = None) -> EnvironmentSpec:
 
 def packed(spec: EnvironmentSpec, path: Path) -> EnvironmentSpec:
     """The same with the files that its pip section names. Raises InputError."""
-    return replace(spec, luggage=pack(path, spec.raw, spec.pip))
+    luggage = pack(path, spec.raw, spec.pip)
+    return replace(spec, luggage=luggage, notices=(*spec.notices, *luggage.notices))
 
 
 def read_bytes(path: Path) -> bytes:

@@ -49,6 +49,8 @@ class LastPush:
     """The lock's text; empty when each node solved for itself."""
     connection: Mapping[str, Any]
     """Options that lead to the hosts (key files, known_hosts); never a secret."""
+    luggage: str = ""
+    """SHA-256 of the files that went along."""
 
 
 class Store:
@@ -66,6 +68,7 @@ class Store:
             "name": push.name,
             "source": push.source,
             "connection": dict(push.connection),
+            "luggage": push.luggage,
         }
         write_whole(self.folder / "environment.yml", push.raw)
         write_whole(self.folder / "environment.lock", push.lock)
@@ -83,6 +86,7 @@ class Store:
                 raw=(self.folder / "environment.yml").read_bytes(),
                 lock=(self.folder / "environment.lock").read_bytes(),
                 connection=record["connection"],
+                luggage=record.get("luggage", ""),
             )
         except FileNotFoundError as error:
             raise InputError(

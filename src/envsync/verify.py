@@ -198,7 +198,7 @@ def _pins(host: Host, seen: Seen, wanted: Wanted | None, recipe: Recipe | None) 
         Finding(
             host,
             "unmet",
-            f"{wanted.spec.source}:{lack.line} asks for {lack.text}, the node has"
+            f"{lack.file or wanted.spec.source}:{lack.line} asks for {lack.text}, the node has"
             f" {lack.found or 'nothing of that name'}",
             REPAIR,
         )

@@ -119,5 +119,64 @@ def test_missing_file_is_told_with_its_line_before_any_host_is_reached(
     assert "requirements.txt:3: there is no file gone.txt" in done.err
     (cluster.folder / "gone.txt").write_text("tqdm\n")
     assert cluster.run("lint").code == 0
-    unlocked = cluster.run("push", "hosts.txt", "--no-lock")
-    assert (unlocked.code, "go along with a lock alone" in unlocked.err) == (2, True)
+
+
+def test_absolute_paths_and_file_addresses_are_sent_and_leave_no_trace(
+    make_cluster: Maker, tmp_path: Path
+) -> None:
+    cluster = make_cluster(2)
+    there = tmp_path / "not on any node"
+    there.mkdir()
+    source_tree(there / "src-tree")
+    file = wheel(there, "walklike", "2.0", {"walklike.py": "x = 'wheel'\n"})
+    wheel(there / "found", "foundlike", "1.5", {"foundlike.py": "x = 1\n"})
+    (there / "reqs.txt").write_text("-c file:limits.txt\n-r more.txt\n")
+    (there / "more.txt").write_text("einlike\n")
+    (cluster.folder / "limits.txt").write_text("einlike==0.8.0\n")
+    url = there.as_uri()
+    asked = [
+        f"-r {url}/reqs.txt",
+        f"walklike @ {url}/{file.name}",
+        f"-e {url.replace('//', '//localhost')}/src-tree#egg=treelike",
+        f"-f {url}/found",
+        "foundlike",
+    ]
+    cluster.write_environment("tiny", pip=asked, locked=False)
+    pushed = cluster.run("push", "hosts.txt")
+    assert pushed.code == 0, pushed.out + pushed.err
+    lock = cluster.lock.read_text()
+    assert "einlike==0.8.0 --hash=sha256:" in lock
+    assert f"walklike @ file:./.envsync/elsewhere/3/{file.name} --hash=sha256:" in lock
+    assert "treelike @ file:./.envsync/elsewhere/4/src-tree#sha256=" in lock
+    assert "foundlike==1.5 --hash=sha256:" in lock
+    assert there.name not in lock
+    for node in cluster.nodes:
+        assert imported(node, "treelike.x, walklike.x") == "first wheel"
+        traces = [url.encode(), str(there).encode()]
+        files = [each for each in node.envs.rglob("*") if each.is_file()]
+        assert not [e for e in files if any(trace in e.read_bytes() for trace in traces)]
+    verified = cluster.run("verify")
+    assert (verified.code, "changed since" in verified.err) == (0, False), verified.err
+    again = cluster.run("push", "hosts.txt")
+    assert (again.code, "Already in sync: 2 nodes" in again.out) == (0, True)
+
+
+def test_files_go_along_without_a_lock_as_well(make_cluster: Maker) -> None:
+    cluster = make_cluster(2)
+    source_tree(cluster.folder / "src-tree")
+    (cluster.folder / "requirements.txt").write_text("einlike==0.8.0\n./src-tree\n")
+    limits = cluster.folder / "limits.txt"
+    limits.write_text("einlike<1\n")
+    asked = ["-r requirements.txt", f"-c {limits.as_uri()}"]
+    cluster.write_environment("tiny", pip=asked, locked=False)
+    pushed = cluster.run("push", "hosts.txt", "--no-lock")
+    assert pushed.code == 0, pushed.out + pushed.err
+    assert not cluster.lock.exists()
+    verified = cluster.run("verify")
+    assert (verified.code, "changed since" in verified.err) == (0, False), verified.err
+    again = cluster.run("push", "hosts.txt", "--no-lock")
+    assert (again.code, "Already in sync: 2 nodes" in again.out) == (0, True)
+    (cluster.folder / "src-tree" / "treelike.py").write_text("x = 'second'\n")
+    changed = cluster.run("push", "hosts.txt", "--no-lock")
+    assert (changed.code, "Already in sync" in changed.out) == (0, False)
+    assert cluster.run("verify").code == 0

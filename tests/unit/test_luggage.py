@@ -6,16 +6,18 @@ import io
 import os
 import tarfile
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
 from envsync.errors import InputError
 from envsync.generations import Slot
 from envsync.lock import Lock, as_path, digest, local_line
-from envsync.luggage import LIMIT, Luggage
+from envsync.luggage import Luggage
 from envsync.manifest import Manifest, read_manifest
 from envsync.recipe import requirements, unlocked
 from envsync.spec import EnvironmentSpec, read_environment
+from envsync.trunk import LIMIT
 
 
 def written(folder: Path, *pip: str, **files: str) -> Path:
@@ -90,9 +92,14 @@ def test_lists_are_followed_from_where_they_are_and_circles_are_harmless(tmp_pat
     assert (luggage.base, luggage.file) == ("env", "environment.yml")
     asked = [each.text for each in luggage.requirements if not each.text.startswith("-r")]
     assert asked == [
-        "tqdm", "rich>=1", "-c c.txt", "--pre", "--find-links ../lists/sub/wheels",
+        "tqdm", "rich>=1", "-c c.txt", "--pre", "-f wheels",
     ]  # fmt: skip
-    assert {each.line for each in luggage.requirements} == {5}
+    assert {
+        (each.file.removeprefix(f"{tmp_path}/env/"), each.line) for each in luggage.requirements
+    } >= {
+        ("../lists/a.txt", 1),
+        ("../lists/sub/b.txt", 1),
+    }
     # What a node installs from a lock keeps the lists' options, and not the lists.
     text = requirements(read_environment(path), ["tqdm==1 --hash=sha256:00"])
     assert text == "--pre\n--find-links ../lists/sub/wheels\ntqdm==1 --hash=sha256:00\n"
@@ -194,3 +201,102 @@ def test_a_locked_line_says_to_pip_where_the_file_is(
 ) -> None:
     assert as_path(local_line("x", path, "0" * 64, tree=tree_, editable=editable)) == pip
     assert as_path("x @ https://h.test/x.whl") == "x @ https://h.test/x.whl"
+
+
+def both(tmp_path: Path, *pip: str) -> tuple[EnvironmentSpec, EnvironmentSpec]:
+    """The same files in two places; `{there}` in a line and in a list is another folder."""
+    specs = []
+    for name in ("one", "two/deeper"):
+        there = tmp_path / name / "there and"
+        (there / "sub").mkdir(parents=True)
+        (there / "src").mkdir()
+        (there / "src" / "pyproject.toml").touch()
+        (there / "x-1-py3-none-any.whl").write_text("wheel")
+        (there / "r.txt").write_text(
+            f"tqdm\n-r sub/b.txt\n-c file://{quote(str(there))}/c.txt\n./w.zip"
+        )
+        (there / "sub" / "b.txt").write_text("rich>=\\\n1\n-r ../r.txt\n-f .\n")
+        (there / "sub" / "y-1.zip").touch()
+        (there / "c.txt").write_text("rich<99\n")
+        path = written(
+            tmp_path / name / "env",
+            *(each.format(there=there, url=f"file://{quote(str(there))}") for each in pip),
+            **{"here_txt": "einops\n", "w.zip": ""},
+        )
+        specs.append(read_environment(path))
+    return specs[0], specs[1]
+
+
+def test_what_an_absolute_path_names_goes_along_and_no_path_of_this_machine(
+    tmp_path: Path,
+) -> None:
+    one, two = both(
+        tmp_path,
+        "-r {url}/r.txt",
+        "-r file:here.txt",
+        "'{there}/x-1-py3-none-any.whl' # a wheel",
+        "x[e] @ {url}/x-1-py3-none-any.whl ; os_name == 'posix'",
+        "-e {url}/src#egg=src",
+        "-f '{there}'",
+    )
+    assert one.luggage.tar == two.luggage.tar
+    assert str(tmp_path).encode() not in one.luggage.tar
+    assert unlocked(one).generation == unlocked(two).generation
+    assert of(Path(one.source)).sources == of(Path(two.source)).sources
+    place = ".envsync/elsewhere"
+    text = one.sent.decode().splitlines()
+    assert text[4:] == [
+        f'    - "-r {place}/1/r.txt"',
+        '    - "-r here.txt"',
+        f'    - "./{place}/5/x-1-py3-none-any.whl" # a wheel',
+        f"""    - "./{place}/5/x-1-py3-none-any.whl[e] ; os_name == 'posix'\"""",
+        f'    - "-e ./{place}/6/src"',
+        f'    - "--find-links {place}/7/there_and"',
+    ]
+    first = contents(one.luggage, f"{place}/1/r.txt")
+    assert first == "tqdm\n-r ../2/b.txt\n-c ../4/c.txt\n./w.zip\n"
+    second = contents(one.luggage, f"{place}/2/b.txt")
+    assert second == "rich>=\\\n1\n-r ../1/r.txt\n--find-links ../3/sub\n"
+    assert one.luggage.options == (
+        f"--find-links {place}/3/sub",
+        f"--find-links {place}/7/there_and",
+    )
+
+
+def test_only_what_is_there_goes_along_and_shared_folders_stay_where_they_are(
+    tmp_path: Path,
+) -> None:
+    assert refused(written(tmp_path, "-r file:///gone/r.txt")).startswith(
+        "environment.yml:5: there is no file /gone/r.txt"
+    )
+    (tmp_path / "x-1.zip").write_text("x")
+    changed = written(tmp_path, f"file://{tmp_path}/x-1.zip#sha256=00")
+    assert "environment.yml:5: " in refused(changed)
+    assert "has not the sha256" in refused(changed)
+    shared = read_environment(written(tmp_path, "-f /gone/wheels", "tqdm"))
+    assert shared.sent == shared.raw
+    (notice,) = shared.notices
+    assert (notice.line, "each node is expected to have it" in notice.message) == (5, True)
+    (tmp_path / "w").mkdir()
+    with (tmp_path / "w" / "torch.whl").open("wb") as file:
+        file.truncate(LIMIT + 1)
+    large = read_environment(written(tmp_path, f"-f {tmp_path}/w", "tqdm"))
+    assert "too large to send" in large.notices[0].message
+    assert requirements(large, []) == f"-f {tmp_path}/w\n"
+
+
+def test_an_entry_that_cannot_be_moved_in_its_line_is_told(tmp_path: Path) -> None:
+    written(tmp_path, "tqdm", r_txt="")
+    path = tmp_path / "environment.yml"
+    path.write_text(path.read_text() + "    - >-\n      -r file:r.txt\n")
+    assert "environment.yml:6: an entry that names a file" in refused(path)
+    path.write_text(path.read_text().replace(">-\n      ", "&a ") + "variables: {A: *a}\n")
+    text = read_environment(path).sent.decode()
+    assert '- &a "-r r.txt"\nvariables' in text
+
+
+def contents(luggage: Luggage, name: str) -> str:
+    with tarfile.open(fileobj=io.BytesIO(luggage.tar)) as archive:
+        file = archive.extractfile(name)
+        assert file
+        return file.read().decode()

@@ -94,7 +94,9 @@ def test_pip_by_version_by_address_and_by_commit() -> None:
 
 def test_what_was_sent_along_is_locked_by_its_digest() -> None:
     sha256 = "0" * 64
-    along = Luggage(b"tar", "env", "environment.yml", (("../my src", sha256), ("h.whl", sha256)))
+    along = Luggage(
+        b"tar", "env", "environment.yml", digests=(("../my src", sha256), ("h.whl", sha256))
+    )
     place = "file:///envs/.envsync/x/solving.files"
     tree = installed("Flash", {"url": f"{place}/my%20src", "dir_info": {"editable": True}})
     file = installed("here", {"url": f"{place}/env/h.whl", "archive_info": {}})

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from rattler import MatchSpec
 
 from envsync.errors import InputError
-from envsync.requirement import Reference
 from envsync.spec import EnvironmentSpec, parse_environment, read_environment
 
 GOOD = """\
@@ -155,11 +154,17 @@ def test_given_name_replaces_the_files_own() -> None:
         (with_pip("einops==0.8 --index-url https://h.test"), 5, "may not follow"),
         (with_pip("-i 'https://h.test"), 5, "pip does not understand"),
         (with_pip("-e git+https://h.test/x#egg=x"), 5, "editable"),
-        (with_pip("/shared/x-1-py3-none-any.whl"), 5, "file of this machine"),
+        (with_pip("file://host/x"), 5, "file of the host host"),
+        (with_pip("file:///C:/x.whl"), 5, "file of this machine"),
+        (with_pip("file:///x%00"), 5, "file of this machine"),
+        (with_pip("file:///x%0A-e%20."), 5, "file of this machine"),
+        (with_pip("file://[x"), 5, "no address"),
+        (with_pip("file:///x.zip#subdirectory=y"), 5, "part of a folder"),
+        (with_pip("/x/${HOME}/y.whl"), 5, "file of this machine"),
+        (with_pip("x @ /x/y.whl"), 5, "behind the `@`"),
+        (with_pip("x @ file:///croot/x_1707229174982/work"), 5, "was built"),
         (with_pip("x @ ./x"), 5, "file of this machine"),
         (with_pip("x @ x-1.zip"), 5, "file of this machine"),
-        (with_pip("x @ file:///x"), 5, "file of this machine"),
-        (with_pip("file:///x"), 5, "file of this machine"),
         (with_pip("git+file:///x"), 5, "file of this machine"),
         (with_pip("C:\\src\\x"), 5, "file of this machine"),
         (with_pip("~/x"), 5, "file of this machine"),
@@ -240,12 +245,43 @@ def test_what_pins_a_pip_package(pip: str, pinned: bool) -> None:  # noqa: FBT00
         ("x-1.tar.gz ; sys_platform == 'linux'", "package", "x-1.tar.gz"),
         ("src/x[extra]", "package", "src/x"),
         ("-f ./wheels", "links", "./wheels"),
+        ("-r file:other.txt", "requirements", "other.txt"),
+        ("-c file://localhost/a%20b/c.txt", "constraints", "/a b/c.txt"),
+        ("file:///a/x.whl#egg=x&sha256=00", "package", "/a/x.whl"),
+        ("x[e]@file:/a/x.whl ; os_name == 'posix'", "package", "/a/x.whl"),
+        ("/a/x.zip", "package", "/a/x.zip"),
+        ("-f /wheels", "links", "/wheels"),
         ("--find-links=wheels", "links", "wheels"),
     ],
 )
 def test_files_that_a_line_of_pip_names(text: str, kind: str, path: str) -> None:
     (entry,) = read(with_pip(f'"{text}"')).pip
-    assert (entry.text, entry.refers) == (text, (Reference(kind, path),))
+    (reference,) = entry.refers
+    assert (entry.text, reference.kind, reference.path) == (text, kind, path)
+
+
+@pytest.mark.parametrize(
+    ("text", "moved"),
+    [
+        ("--constraint=/c.txt", "--constraint 'a b'"),
+        ("-e file:///src#egg=x[dev]", "-e 'a b'[dev]"),
+        ("x[e]@file:/a/x.whl ; os_name == 'posix'", "a b[e] ; os_name == 'posix'"),
+        ("/x.whl --hash=sha256:00", "a b --hash=sha256:00"),
+        ("/src[dev] ; os_name == 'posix'", "a b[dev] ; os_name == 'posix'"),
+    ],
+)
+def test_a_line_keeps_all_but_its_path_when_that_is_moved(text: str, moved: str) -> None:
+    (entry,) = read(with_pip(f'"{text}"')).pip
+    assert entry.refers[0].at("a b") == moved
+
+
+def test_what_pip_freeze_prints_of_conda_packages_is_told_with_the_right_line() -> None:
+    folder = "file:///home/conda/feedstock_root/build_artifacts/numpy_1707225376651/work/dist"
+    error = refused(with_pip(f"numpy @ {folder}/numpy-1.26.4-cp311-cp311-linux_x86_64.whl"))
+    assert "write numpy=1.26.4 among the conda dependencies" in error.hint
+    error = refused(with_pip("certifi @ file:///croot/certifi_1707229174982/work/certifi"))
+    assert "`pip freeze` prints that" in error.message
+    assert "certifi==VERSION" in error.hint
 
 
 def test_value_of_a_variable_is_in_no_message() -> None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from envsync.cli.bundles import Connecting, Where
 from envsync.errors import InputError
 from envsync.inventory import Choice, Inventory, read_inventory, select
 from envsync.lock import lock_file, parse_lock
+from envsync.luggage import Luggage
 from envsync.manifest import lock_beside, parse_manifest, read_manifest
 from envsync.model import Host, Notice
-from envsync.recipe import Wanted, without_credentials
+from envsync.recipe import Wanted, remembered, without_credentials
 from envsync.store import LastPush, Store
 
 
@@ -104,7 +105,10 @@ def _changed(where: Where, last: LastPush) -> bool:
     if not last.raw or raw == last.raw:
         return False
     try:
-        return without_credentials(raw, str(where.file)) != last.raw
+        if without_credentials(raw, str(where.file)) == last.raw:
+            return False
+        # It may have been sent with other paths than it has.
+        return remembered(read_manifest(where.file, where.name or last.name).spec) != last.raw
     except InputError:  # it can no longer be read
         return True
 
@@ -113,6 +117,7 @@ def _wanted(last: LastPush) -> Wanted | None:
     if not last.raw:
         return None
     spec = parse_manifest(last.raw, last.source, last.name).spec
+    spec = replace(spec, luggage=Luggage(identity=last.luggage))
     return Wanted(spec, parse_lock(last.lock, "environment.lock") if last.lock else None)
 
 

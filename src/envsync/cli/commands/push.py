@@ -70,6 +70,7 @@ class _Memory:
                 remembered(spec),
                 format_lock(self._lock).encode() if self._lock else b"",
                 self._where.connecting.record(),
+                spec.luggage.identity,
             )
         )
 
@@ -166,12 +167,6 @@ def _read(request: Request, *, switching: bool) -> _Inputs:
                 "it is a lock, and --no-lock wants none",
                 file=str(request.where.file),
                 hint="name an environment file with -f, or leave the option out",
-            )
-        if manifest.spec.luggage:
-            raise InputError(
-                "its pip section names files of this machine, which go along with a lock alone",
-                file=str(request.where.file),
-                hint="leave --no-lock out: the lock says which state of the files the nodes have",
             )
         return _Inputs(chosen, manifest, None, tuple(notices))
     found, why = lock_beside(manifest, request.where.file)
