@@ -7,6 +7,7 @@ A family: `rule` says what a rule is, each further module holds the rules of one
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from envsync.lint import channels, names, pins, pip, platforms, secrets, torch
 from envsync.lint.rule import Finding, Rule
@@ -24,10 +25,15 @@ RULES: tuple[Rule, ...] = tuple(
 
 
 def lint(spec: EnvironmentSpec, rules: Iterable[Rule] = RULES) -> tuple[Finding, ...]:
-    """All findings of `rules`, in the order of their lines; no secret is in any of them."""
+    """All findings of `rules`, in the order of their lines; no secret is in any of them.
+
+    What the requirements files of the pip section say counts like the section itself.
+    """
+    whole = replace(spec, pip=(*spec.pip, *spec.luggage.requirements))
     found = [
-        Finding(rule.code, rule.level, redact(message), redact(hint), spec.source, line)
+        Finding(rule.code, rule.level, redact(message), redact(hint), file or spec.source, line)
         for rule in rules
-        for line, message, hint in rule.check(spec)
+        for line, message, hint, file in rule.check(whole)
     ]
-    return tuple(sorted(found, key=lambda each: (each.line, each.code)))
+    order = {spec.source: "", **{name: name for name, _ in spec.luggage.texts}}
+    return tuple(sorted(found, key=lambda each: (order[each.file], each.line, each.code)))

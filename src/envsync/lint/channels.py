@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envsync.lint.rule import Blame, Rule
+from envsync.lint.rule import Blame, Rule, blame
 from envsync.lint.wishes import TORCH_NAMES, channel_name, lowest, shown
 from envsync.spec import EnvironmentSpec
 
@@ -45,8 +45,8 @@ def _ended(spec: EnvironmentSpec) -> Iterator[Blame]:
             continue
         asked = each.channel == "pytorch"
         if asked or ("pytorch" in listed and "conda-forge" not in listed and not each.channel):
-            yield Blame(
-                each.line,
+            yield blame(
+                each,
                 f"the pytorch channel ended with torch {shown(LAST_ON_CHANNEL)}, and this asks for"
                 f" {shown(at)}",
                 "take it from conda-forge, or as a wheel through pip",

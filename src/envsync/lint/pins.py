@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 
-from envsync.lint.rule import Blame, Check, Rule
+from envsync.lint.rule import Blame, Check, Rule, blame
 from envsync.lint.wishes import TORCH_NAMES, is_conditional, only, shown
 from envsync.requirement import Requirement, pep508
 from envsync.spec import EnvironmentSpec
@@ -29,8 +29,8 @@ def _same_name_twice(spec: EnvironmentSpec) -> Iterator[Blame]:
                 groups.setdefault(each.name, []).append(each)
         for name, group in groups.items():
             if len(group) > 1 and len({wish(each) for each in group}) > 1:
-                yield Blame(
-                    group[-1].line,
+                yield blame(
+                    group[-1],
                     f"{name} is asked for {len(group)} times in different ways",
                     "keep one line for it",
                 )
@@ -50,8 +50,8 @@ def _unpinned(names: AbstractSet[str]) -> Check:
     def check(spec: EnvironmentSpec) -> Iterator[Blame]:
         for each in spec.conda + spec.pip:
             if each.name in names and not each.pinned:
-                yield Blame(
-                    each.line,
+                yield blame(
+                    each,
                     f"{each.name} has no version",
                     f"pin it, or a node that is added later gets another {each.name}",
                 )
@@ -65,8 +65,8 @@ def _end_of_life(spec: EnvironmentSpec) -> Iterator[Blame]:
         if at is None or at > max(END_OF_LIFE):
             continue
         ended = f"in {END_OF_LIFE[at]}" if at in END_OF_LIFE else "years ago"
-        yield Blame(
-            each.line,
+        yield blame(
+            each,
             f"support of Python {shown(at)} ended {ended}",
             "move to a newer Python when the work allows it",
         )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from packaging.utils import canonicalize_name
 
-from envsync.lint.rule import Blame, Rule
+from envsync.lint.rule import Blame, Rule, blame, place
 from envsync.lint.wishes import TORCH_NAMES, is_conditional
 from envsync.spec import EnvironmentSpec
 
@@ -51,17 +51,17 @@ def _torch_twice(spec: EnvironmentSpec) -> Iterator[Blame]:
     conda = next((each for each in spec.conda if each.name in TORCH_NAMES), None)
     pip = next((each for each in spec.pip if each.name == "torch"), None)
     if conda and pip:
-        yield Blame(
-            pip.line,
-            f"torch comes from pip here and from conda in line {conda.line}",
+        yield blame(
+            pip,
+            f"torch comes from pip here and from conda in {place(conda)}",
             "keep one of them: pip would write over conda's files",
         )
 
 
 def _pip_missing(spec: EnvironmentSpec) -> Iterator[Blame]:
     if spec.pip and not any(each.name == "pip" for each in spec.conda):
-        yield Blame(
-            spec.pip[0].line,
+        yield blame(
+            spec.pip[0],
             "there is a pip section, but pip is not among the dependencies",
             "add `- pip`: not every channel's python brings it along",
         )
@@ -73,9 +73,9 @@ def _replaced(spec: EnvironmentSpec) -> Iterator[Blame]:
         there = conda.get(_thing(each.name)) if each.name else None
         if there is None or each.name in _BY_THEMSELVES or is_conditional(each):
             continue
-        yield Blame(
-            each.line,
-            f"pip's {each.name} replaces conda's {there.name} of line {there.line}",
+        yield blame(
+            each,
+            f"pip's {each.name} replaces conda's {there.name} of {place(there)}",
             "keep one of the two lines: conda goes on believing in its own version",
         )
 
@@ -92,9 +92,9 @@ def _numeric(spec: EnvironmentSpec) -> Iterator[Blame]:
         if each.name not in NUMERIC or each.name in conda or is_conditional(each) or not conda:
             continue
         first = next(iter(conda.values()))
-        yield Blame(
-            each.line,
-            f"pip's {each.name} comes beside conda's {first.name} of line {first.line}",
+        yield blame(
+            each,
+            f"pip's {each.name} comes beside conda's {first.name} of {place(first)}",
             "take the numeric stack (numpy, scipy, MKL, OpenBLAS) from one of them, best from"
             " conda",
         )

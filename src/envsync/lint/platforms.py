@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from envsync.lint.rule import Blame, Rule
+from envsync.lint.rule import Blame, Rule, blame
 from envsync.lint.wishes import is_conditional
 from envsync.spec import EnvironmentSpec
 
@@ -24,8 +24,8 @@ _FAMILIES = re.compile(r"m2w64-.+|m2-.+|pyobjc-framework-.+")
 def _build(spec: EnvironmentSpec) -> Iterator[Blame]:
     for each in spec.conda:
         if _BUILD.search(each.build) or _SUBDIR.fullmatch(each.subdir):
-            yield Blame(
-                each.line,
+            yield blame(
+                each,
                 f"{each.name} is asked for in a build for {each.subdir or each.build}",
                 "keep the version and drop the build: `conda env export --no-builds` does",
             )
@@ -34,8 +34,8 @@ def _build(spec: EnvironmentSpec) -> Iterator[Blame]:
 def _package(spec: EnvironmentSpec) -> Iterator[Blame]:
     for each in spec.conda + spec.pip:
         if not is_conditional(each) and (each.name in ELSEWHERE or _FAMILIES.fullmatch(each.name)):
-            yield Blame(
-                each.line,
+            yield blame(
+                each,
                 f"{each.name} is for Windows or macOS, and no use on a Linux node",
                 "remove it: `conda env export --from-history` leaves such packages out",
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 from envsync.spec import EnvironmentSpec
 
@@ -17,6 +17,27 @@ class Blame(NamedTuple):
     line: int
     message: str
     hint: str
+    file: str = ""
+    """The requirements file in which the line is; empty for the environment file itself."""
+
+
+class Standing(Protocol):
+    """Whatever stands in a line of a file."""
+
+    @property
+    def line(self) -> int: ...
+    @property
+    def file(self) -> str: ...
+
+
+def blame(entry: Standing, message: str, hint: str) -> Blame:
+    """An entry is to blame, wherever it stands."""
+    return Blame(entry.line, message, hint, entry.file)
+
+
+def place(entry: Standing) -> str:
+    """Where another entry stands, for a message."""
+    return f"{entry.file}:{entry.line}" if entry.file else f"line {entry.line}"
 
 
 Check = Callable[[EnvironmentSpec], Iterator[Blame]]

@@ -22,17 +22,19 @@ _HARMLESS = re.compile(
 
 def _secrets(spec: EnvironmentSpec) -> Iterator[Blame]:
     """Line by line, comments included: what is in the file is in Git."""
-    for number, line in enumerate(decode(spec.raw, spec.source).splitlines(), 1):
-        if "/" not in line and "=" not in line:
-            continue
-        rest = _HARMLESS.sub("", line)
-        if redact(rest) != rest:
-            yield Blame(
-                number,
-                "a credential stands in this line",
-                "take it out and revoke it: keep it in each node's .condarc, .netrc or pip.conf, or"
-                " write ${VARIABLE} for it",
-            )
+    for file, text in (("", decode(spec.raw, spec.source)), *spec.luggage.texts):
+        for number, line in enumerate(text.splitlines(), 1):
+            if "/" not in line and "=" not in line:
+                continue
+            rest = _HARMLESS.sub("", line)
+            if redact(rest) != rest:
+                yield Blame(
+                    number,
+                    "a credential stands in this line",
+                    "take it out and revoke it: keep it in each node's .condarc, .netrc or"
+                    " pip.conf, or write ${VARIABLE} for it",
+                    file,
+                )
 
 
 RULES = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envsync.lint.rule import Blame, Rule
+from envsync.lint.rule import Blame, Rule, blame, place
 from envsync.lint.wishes import (
     TORCH_NAMES,
     channel_name,
@@ -67,9 +67,9 @@ def _toolkit(spec: EnvironmentSpec) -> Iterator[Blame]:
         cuda = lowest(each.version)
         if (at and at >= since) or (cuda and cuda[0] > LAST_TOOLKIT):
             wanted = "pytorch-cuda" if from_pytorch else "cuda-version"
-            yield Blame(
-                each.line,
-                f"cudatoolkit does not choose the CUDA of the torch of line {torch.line}",
+            yield blame(
+                each,
+                f"cudatoolkit does not choose the CUDA of the torch of {place(torch)}",
                 f"ask for {wanted} instead, or the solver chooses the build, maybe the CPU one",
             )
 
@@ -78,10 +78,10 @@ def _two_cudas(spec: EnvironmentSpec) -> Iterator[Blame]:
     known = [each for each in cuda_wishes(spec) if each.major]
     for each in known:
         if each.major != known[0].major:
-            yield Blame(
-                each.line,
-                f"{each.text} is for CUDA {each.major}, and {known[0].text} of line"
-                f" {known[0].line} for CUDA {known[0].major}",
+            yield blame(
+                each,
+                f"{each.text} is for CUDA {each.major}, and {known[0].text} of"
+                f" {place(known[0])} for CUDA {known[0].major}",
                 "keep one major version of CUDA, one that every node's driver can do",
             )
             return
@@ -91,9 +91,9 @@ def _cpu_beside_cuda(spec: EnvironmentSpec) -> Iterator[Blame]:
     cuda = next(cuda_wishes(spec), None)
     for each in cpu_wishes(spec):
         if cuda:
-            yield Blame(
-                each.line,
-                f"{each.text} asks for a torch without CUDA, and line {cuda.line} for CUDA",
+            yield blame(
+                each,
+                f"{each.text} asks for a torch without CUDA, and {place(cuda)} for CUDA",
                 "remove this one, if the nodes are to use their GPUs",
             )
 
@@ -102,8 +102,8 @@ def _cpu(spec: EnvironmentSpec) -> Iterator[Blame]:
     if next(cuda_wishes(spec), None):
         return
     for each in cpu_wishes(spec):
-        yield Blame(
-            each.line,
+        yield blame(
+            each,
             f"{each.text} asks for a torch without CUDA",
             "this is right for nodes without GPUs, and for them alone",
         )
@@ -115,8 +115,8 @@ def _python(spec: EnvironmentSpec) -> Iterator[Blame]:
         at = only(each.version)
         first, last = PYTHONS.get(at, (None, None)) if at else (None, None)
         if python and at and first and last and not first <= python <= last:
-            yield Blame(
-                each.line,
+            yield blame(
+                each,
                 f"torch {shown(at)} is not made for Python {shown(python)}",
                 f"it is made for Python {shown(first)} to {shown(last)}",
             )

@@ -70,6 +70,8 @@ class Wish:
     """What asks for it, in a few words."""
     major: int = 0
     """0 where the line does not say."""
+    file: str = ""
+    """The requirements file in which the line is; empty for the environment file itself."""
 
 
 def cuda_wishes(spec: EnvironmentSpec) -> Iterator[Wish]:
@@ -87,11 +89,13 @@ def cuda_wishes(spec: EnvironmentSpec) -> Iterator[Wish]:
         if is_conditional(each):
             continue
         if named := re.fullmatch(r"(?:nvidia|cupy)-.*?(?:cu|cuda)(\d\d)x?", each.name):
-            yield Wish(each.line, each.name, int(named[1]))
+            yield Wish(each.line, each.name, int(named[1]), each.file)
         elif local := re.search(r"\+cu(\d\d)", each.version):
-            yield Wish(each.line, f"{each.name} {each.version.lstrip('=')}", int(local[1]))
+            yield Wish(
+                each.line, f"{each.name} {each.version.lstrip('=')}", int(local[1]), each.file
+            )
         elif (index := _index(each)) and index.startswith("cu"):
-            yield Wish(each.line, f"the index for {index}", int(index[2:4]))
+            yield Wish(each.line, f"the index for {index}", int(index[2:4]), each.file)
 
 
 def cpu_wishes(spec: EnvironmentSpec) -> Iterator[Wish]:
@@ -105,9 +109,9 @@ def cpu_wishes(spec: EnvironmentSpec) -> Iterator[Wish]:
         if is_conditional(each):
             continue
         if each.name == "torch" and "+cpu" in each.version:
-            yield Wish(each.line, f"torch {each.version.lstrip('=')}")
+            yield Wish(each.line, f"torch {each.version.lstrip('=')}", file=each.file)
         elif _index(each) == "cpu":
-            yield Wish(each.line, "the index for CPU wheels")
+            yield Wish(each.line, "the index for CPU wheels", file=each.file)
 
 
 def _index(entry: Requirement) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from envsync.lint import RULES, Finding, lint
-from envsync.spec import parse_environment
+from envsync.spec import parse_environment, read_environment
 
 HEAD = "name: x\nchannels: [conda-forge, nodefaults]\ndependencies:\n  - python=3.11\n"
 
@@ -171,3 +173,40 @@ def test_names_that_say_something(name: str) -> None:
 def test_reasons_and_hints_are_there() -> None:
     assert all(rule.reason and rule.check for rule in RULES)
     assert all(each.hint for text, _ in BROKEN.values() for each in codes(text))
+
+
+def test_secrets_of_a_constraints_file_are_found(tmp_path: Path) -> None:
+    path = tmp_path / "environment.yml"
+    path.write_text("name: nlp-a100\ndependencies:\n- python=3.11\n- pip\n- pip:\n  - -c c.txt\n")
+    (tmp_path / "c.txt").write_text("torch\n# https://user:hunter2@h.test/\n")
+    found = [each for each in lint(read_environment(path)) if each.file == "c.txt"]
+    assert [(each.code, each.line) for each in found] == [("ENV601", 2)]
+
+
+def test_requirements_files_count_with_their_own_lines(tmp_path: Path) -> None:
+    path = tmp_path / "environment.yml"
+    path.write_text(
+        "name: nlp-a100\nchannels: [conda-forge, nodefaults]\ndependencies:\n- python=3.11\n"
+        "- pytorch=2.5\n- scipy=1.11\n- pip\n- pip:\n  - -r lists/r.txt\n  - rich==13.0\n"
+    )
+    (tmp_path / "lists").mkdir()
+    (tmp_path / "lists" / "r.txt").write_text(
+        "# x\ntorch\nnumpy==1.26.4\nrich==14.0\n-r more.txt\n"
+    )
+    (tmp_path / "lists" / "more.txt").write_text(
+        "--extra-index-url https://download.pytorch.org/whl/cu121\nnvidia-nccl-cu11\n"
+        "-i https://user:hunter2@h.test/simple\n"
+    )
+    found = {(each.code, each.file, each.line): each for each in lint(read_environment(path))}
+    first, more = "lists/r.txt", "lists/more.txt"
+    assert {
+        ("ENV001", first, 2),
+        ("ENV002", first, 4),
+        ("ENV005", first, 2),
+        ("ENV301", first, 3),
+        ("ENV402", more, 2),
+        ("ENV601", more, 3),
+    } <= {(code, file.removeprefix(f"{tmp_path}/"), line) for code, file, line in found}
+    (cuda,) = (each for each in found.values() if each.code == "ENV402")
+    assert "lists/more.txt:1 for CUDA 12" in cuda.message
+    assert not any("hunter2" in each.message + each.hint for each in found.values())
