@@ -11,6 +11,7 @@ from envsync.errors import InputError
 from envsync.lint import RULES, lint, selected
 from envsync.lint.wishes import cuda_wishes, lowest, shown
 from envsync.lock import Lock, Section, digest
+from envsync.luggage import NOTHING, Luggage
 from envsync.recipe import locked, unlocked
 from envsync.spec import EnvironmentSpec
 from envsync.yamlfile import decode
@@ -35,6 +36,25 @@ class Blueprint:
     variables: Mapping[str, str]
     cuda: str = ""
     """What the solver is told that the driver can do; builders have no GPU."""
+    luggage: Luggage = NOTHING
+    """What goes into the builder besides: an archive, named `archive`, beside the text."""
+    editable: bool = False
+    """Whether the environment may import from what went along, which is in the image then."""
+
+    @property
+    def along(self) -> str:
+        """Where that is unpacked, in the builder and in the image."""
+        return f"{self.prefix}.files"
+
+    @property
+    def beside(self) -> str:
+        """The folder of the environment file in there."""
+        return f"{self.along}/{self.luggage.base}"
+
+    @property
+    def archive(self) -> str:
+        """The archive's name: that of what is in it, so that an old one is not taken for it."""
+        return f"{self.name}-{self.luggage.identity[:12]}.files.tar" if self.luggage else ""
 
     @property
     def prefix(self) -> str:
@@ -66,13 +86,6 @@ def blueprint(spec: EnvironmentSpec, section: Section | None, platform: str) -> 
 
     Raises InputError for what no image should hold, such as a credential.
     """
-    if found := next((each for each in spec.pip if each.refers), None):
-        raise InputError(
-            f"{found.text} names a file of this machine, and an image text cannot hold it",
-            file=spec.source,
-            line=found.line,
-            hint="put the package into an index, or name it by an address",
-        )
     subdir = section.platform.subdir if section else platform
     if subdir not in ARCHITECTURES:
         raise InputError(
@@ -83,8 +96,10 @@ def blueprint(spec: EnvironmentSpec, section: Section | None, platform: str) -> 
     labels = {"envsync.environment": spec.name}
     if section is None:
         # As text: line ends and byte order marks mean nothing to YAML, and much to a Dockerfile.
-        text = re.sub(r"\r\n?", "\n", decode(spec.raw, spec.source)).rstrip("\n") + "\n"
+        text = re.sub(r"\r\n?", "\n", decode(spec.sent, spec.source)).rstrip("\n") + "\n"
         files, generation = {"environment.yml": text}, unlocked(spec).generation
+        if spec.luggage:  # its pip section begins beside it
+            files = {}
     else:
         recipe = locked(spec, section)
         generation = recipe.generation
@@ -100,6 +115,8 @@ def blueprint(spec: EnvironmentSpec, section: Section | None, platform: str) -> 
         labels,
         dict(spec.variables),
         "" if section else _driver(spec),
+        spec.luggage,
+        editable="-e " in files.get("direct.txt", "") or (section is None and bool(spec.luggage)),
     )
 
 
@@ -107,7 +124,7 @@ def _refuse_secrets(spec: EnvironmentSpec) -> None:
     for found in lint(spec, selected(RULES, ["ENV601"], [])):
         raise InputError(
             "a credential stands in this line, and whoever gets the image could read it",
-            file=spec.source,
+            file=found.file,
             line=found.line,
             hint="take it out: a mirror without a login, or the builder's own network, can serve"
             " the packages",

@@ -21,6 +21,7 @@ BASE = "debian:12-slim"
 """What the environment runs on: needs glibc alone, and a shell."""
 
 _WORK = "/tmp/envsync"  # noqa: S108 (inside of the builder)
+_SOURCES = ("explicit.txt", "environment.yml")
 _USER = "envsync"
 _UID = "10001"  # not 1000, which some base images have given away
 _REFERENCE = re.compile(r"[a-z0-9][A-Za-z0-9._/:-]*(?:@sha256:[0-9a-f]{64})?")
@@ -44,6 +45,9 @@ def dockerfile(plan: Blueprint, base: str = BASE) -> str:
         *_pairs("ENV", building),
         f"ENV PATH={path}",
         *(line for name, text in plan.files.items() for line in _heredoc(name, text)),
+        # ADD unpacks an archive that lies beside the Dockerfile.
+        # Relative paths in requirements begin where pip is started.
+        *([f"ADD {plan.archive} {plan.along}/", f"WORKDIR {plan.beside}"] if plan.archive else []),
         # One layer: what a later one removes would stay in the one before.
         "RUN " + " \\\n && ".join([*_commands(plan), _clean()]),
         "",
@@ -53,6 +57,7 @@ def dockerfile(plan: Blueprint, base: str = BASE) -> str:
         f"RUN {shlex.join(['useradd', '--create-home', '--uid', _UID, _USER])}",
         # The name of an environment has no character that would be special here.
         f"COPY --from=build {plan.prefix} {plan.prefix}",
+        *([f"COPY --from=build {plan.along} {plan.along}"] if plan.editable else []),
         *_pairs("ENV", {**plan.variables, "CONDA_PREFIX": plan.prefix}),
         f"ENV PATH={path}",
         f"USER {_UID}",  # Kubernetes' runAsNonRoot takes a number alone
@@ -76,6 +81,7 @@ def apptainer(plan: Blueprint, base: str = BASE) -> str:
             "    /bin/micromamba /usr/local/bin/micromamba",
             f"    {certificates} {certificates}",
             "",
+            *(["%files", f"    {plan.archive} /{plan.archive}", ""] if plan.archive else []),
             "%post",
             *(f"    {line}" for line in _post(plan)),
             "",
@@ -101,7 +107,7 @@ def apptainer(plan: Blueprint, base: str = BASE) -> str:
 def _said(plan: Blueprint) -> list[str]:
     how = (
         "solved when it is built: two builds may differ"
-        if "environment.yml" in plan.files
+        if "explicit.txt" not in plan.files
         else "every file by its hash, from the lock"
     )
     return [f"# Made by `envsync image`: {plan.name} for {plan.platform}, {how}."]
@@ -109,11 +115,13 @@ def _said(plan: Blueprint) -> list[str]:
 
 def _commands(plan: Blueprint) -> list[str]:
     """What fills the prefix, each a shell command."""
-    source = next(name for name in ("explicit.txt", "environment.yml") if name in plan.files)
+    source = next((f"{_WORK}/{name}" for name in _SOURCES if name in plan.files), "")
+    if not source:
+        source = f"{plan.beside}/{plan.luggage.file}"
     # Builders have no GPU, and a solver would take the build for CPUs, or none.
     driver = ["env", f"CONDA_OVERRIDE_CUDA={plan.cuda}"] if plan.cuda else []
     create = ["micromamba", "create", "--yes", "--prefix", plan.prefix, "--file"]
-    commands = [shlex.join([*driver, *create, f"{_WORK}/{source}"])]
+    commands = [shlex.join([*driver, *create, source])]
     pip = [f"{plan.prefix}/bin/python", "-m", "pip", "install", "--no-deps"]
     if "pip.txt" in plan.files:
         words = [*pip, "--require-hashes", "--requirement", f"{_WORK}/pip.txt"]
@@ -143,8 +151,14 @@ def _post(plan: Blueprint) -> Iterator[str]:
         yield "printf '%s\\n' \\"
         yield from (f"    {_single(line)} \\" for line in text.removesuffix("\n").split("\n"))
         yield f"    > {shlex.quote(f'{_WORK}/{name}')}"
+    if plan.archive:
+        along = shlex.quote(plan.along)
+        yield f"mkdir -p {along} && tar -xf /{plan.archive} -C {along} && rm /{plan.archive}"
+        yield shlex.join(["cd", plan.beside])
     yield from _commands(plan)
-    yield f"{_clean()} /usr/local/bin/micromamba"
+    yield f"cd / && {_clean()} /usr/local/bin/micromamba"
+    if plan.archive and not plan.editable:
+        yield f"rm -rf {shlex.quote(plan.along)}"
 
 
 def _heredoc(name: str, text: str) -> Iterator[str]:

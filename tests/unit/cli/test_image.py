@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,21 @@ def test_other_platform(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     locked(file)
     assert run(file, "--platform", "linux-aarch64") == 2
     assert "it has linux-64" in capsys.readouterr().err
+
+
+def test_files_of_the_pip_section_lie_beside_the_text(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text("name: x\ndependencies:\n- python=3.11\n- pip\n- pip:\n  - -r r.txt\n")
+    (file.parent / "r.txt").write_text("einops\n")
+    assert run(file) == 2
+    assert "-o FILE" in capsys.readouterr().err
+    target = file.parent / "Dockerfile"
+    assert run(file, "-o", str(target)) == 0
+    (archive,) = file.parent.glob("x-*.files.tar")
+    assert f"\nADD {archive.name} " in target.read_text()
+    with tarfile.open(archive) as inside:
+        assert inside.getnames() == ["environment.yml", "r.txt"]
+    raw = archive.read_bytes()
+    assert run(file, "-o", str(target), "--force") == 0
+    assert archive.read_bytes() == raw

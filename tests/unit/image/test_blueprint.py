@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from envsync.errors import InputError
@@ -9,7 +11,7 @@ from envsync.image import blueprint, choose
 from envsync.lock import Lock, LockedPackage, Section, digest
 from envsync.model import Platform
 from envsync.recipe import locked
-from envsync.spec import EnvironmentSpec, parse_environment
+from envsync.spec import EnvironmentSpec, parse_environment, read_environment
 
 PYTHON = LockedPackage("https://c.test/linux-64/python-3.11.7-0.conda", "a" * 32)
 SECTION = Section(Platform("linux-64", "12.4", "2.35"), "conda 24.7.1", (PYTHON,))
@@ -31,11 +33,22 @@ def test_locked() -> None:
     }
 
 
-def test_files_of_this_machine_are_refused_with_their_line() -> None:
-    text = "name: x\ndependencies:\n- python=3.11\n- pip:\n  - -e ./src\n"
-    with pytest.raises(InputError, match="names a file of this machine") as caught:
-        blueprint(parse_environment(text.encode(), "environment.yml"), SECTION, "linux-64")
-    assert caught.value.line == 5
+@pytest.mark.parametrize("section", [SECTION, None])
+def test_files_of_this_machine_go_into_an_archive_of_their_own(
+    tmp_path: Path, section: Section | None
+) -> None:
+    path = tmp_path / "environment.yml"
+    path.write_text("name: x\ndependencies:\n- python=3.11\n- pip:\n  - -r r.txt\n")
+    (tmp_path / "r.txt").write_text("einops\n")
+    wanted = read_environment(path)
+    plan = blueprint(wanted, section, "linux-64")
+    assert plan.archive == f"x-{wanted.luggage.identity[:12]}.files.tar"
+    assert plan.files.keys() == ({"explicit.txt"} if section else set())
+    assert plan.editable is (section is None)
+    (tmp_path / "r.txt").write_text("# https://user:word@h.test/\n")
+    with pytest.raises(InputError, match="credential") as caught:
+        blueprint(read_environment(path), section, "linux-64")
+    assert (caught.value.file, caught.value.line) == ("r.txt", 1)
 
 
 def test_line_ends_and_marks_of_the_file_are_dropped() -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from envsync.errors import InputError
 from envsync.image import Blueprint, apptainer, dockerfile
+from envsync.luggage import Luggage
 
 NASTY = "a\n  - 'b' \"c\" $HOME `id` \\\n%post\nEND\n# x\n\n"
 PLAN = Blueprint(
@@ -32,6 +33,9 @@ LOCKED = replace(
     },
 )
 SOLVED = replace(PLAN, files={"environment.yml": NASTY}, cuda="12.4")
+ALONG = Luggage(b"tar", "env", "environment.yml", identity="5" * 64)
+CARRIED = replace(LOCKED, luggage=ALONG)
+CARRIED_SOLVED = replace(PLAN, files={}, luggage=ALONG, editable=True)
 
 
 def instructions(text: str) -> list[tuple[str, str]]:
@@ -65,7 +69,7 @@ def shellchecked(script: str) -> None:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize("plan", [PLAN, LOCKED, SOLVED])
+@pytest.mark.parametrize("plan", [PLAN, LOCKED, SOLVED, CARRIED, CARRIED_SOLVED])
 def test_shell_parts(plan: Blueprint) -> None:
     for word, rest in instructions(dockerfile(plan)):
         if word == "RUN":
@@ -73,7 +77,7 @@ def test_shell_parts(plan: Blueprint) -> None:
     shellchecked(post(apptainer(plan)))
 
 
-@pytest.mark.parametrize("plan", [PLAN, LOCKED, SOLVED])
+@pytest.mark.parametrize("plan", [PLAN, LOCKED, SOLVED, CARRIED, CARRIED_SOLVED])
 def test_another_parser_has_nothing_against_it(plan: Blueprint) -> None:
     # It stops at a backslash before the last quote, which no environment file can ask for.
     text = dockerfile(replace(plan, variables={"ODD": "a b; c=#d", "OMP_NUM_THREADS": "8"}))
@@ -175,3 +179,19 @@ def test_base(make: object, base: str) -> None:
 def test_apptainer_has_variables_of_its_own() -> None:
     with pytest.raises(InputError, match="Apptainer would take"):
         apptainer(replace(PLAN, files={"environment.yml": "# {{ x }}\n"}))
+
+
+def test_what_goes_along_is_unpacked_and_left_only_where_it_is_imported_from() -> None:
+    archive = "nlp-a100-555555555555.files.tar"
+    along = f"{PLAN.prefix}.files"
+    docker = dockerfile(CARRIED)
+    assert f"\nADD {archive} {along}/\n" in docker
+    assert f"\nWORKDIR {along}/env\n" in docker
+    assert f"COPY --from=build {along}" not in docker
+    definition = apptainer(CARRIED)
+    assert f"\n%files\n    {archive} /{archive}\n" in definition
+    assert f"    rm -rf {along}\n" in definition
+    solved = dockerfile(CARRIED_SOLVED)
+    assert f"COPY --from=build {along} {along}\n" in solved
+    assert f"--file {along}/env/environment.yml" in solved
+    assert f"    rm -rf {along}\n" not in apptainer(CARRIED_SOLVED)

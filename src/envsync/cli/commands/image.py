@@ -42,9 +42,16 @@ def image(
     text = make(plan, wishes.base or BASE)
     if section is None:
         _say(f"note: there is no {lock_file(file)}: the builder solves, and two builds may differ.")
+    if plan.archive and target is None:
+        raise InputError(
+            "its pip section names files of this machine, which lie beside the text",
+            file=str(file),
+            hint="say where the text goes with -o FILE: the archive of them is written beside it",
+        )
     if target is not None:
         target.write(text)
-        _say(f"Wrote {target.file}.")
+        beside = [target.beside(plan.archive, plan.luggage.tar)] if plan.archive else []
+        _say(f"Wrote {' and '.join(map(str, [target.file, *beside]))}.")
     if as_json:
         from envsync.render.envelope import envelope  # noqa: PLC0415 (on need)
 
@@ -53,6 +60,7 @@ def image(
             "generation": plan.generation,
             "locked": section is not None,
             "file": target and str(target.file),
+            "archive": plan.archive or None,
             "text": text,
         }
         print(envelope("image", ExitCode.OK, result))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from envsync.errors import ExitCode, InputError
 from envsync.starter import CHANNELS, CPU, GPUS, Answers, hardware, starter
+from envsync.store import write_whole
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,17 @@ class Target:
                 f"{self.file} cannot be written: {error.strerror}",
                 hint="name a folder that is there, or a file in one with -o FILE",
             ) from error
+
+    def beside(self, name: str, raw: bytes) -> Path:
+        """Write another file into the same folder, whose name says what is in it."""
+        file = self.file.parent / name
+        try:
+            write_whole(file, raw, mode=0o644)
+        except OSError as error:
+            raise InputError(
+                f"{file} cannot be written: {error.strerror}", hint="see to the folder's mode"
+            ) from error
+        return file
 
     def _there(self) -> InputError:
         return InputError(
