@@ -138,12 +138,18 @@ class _Packer:
         wrong = partial(_wrong, reader.shown, line)
         text = named.text
         for reference in named.refers:
-            if reference.kind in _LISTS:
-                text = self._list(reference, text, reader, wrong)
-            elif reference.kind == "links":
-                text = self._links(reference, text, line, reader, wrong)
-            else:
-                text = self._package(reference, text, wrong)
+            try:
+                if reference.kind in _LISTS:
+                    text = self._list(reference, text, reader, wrong)
+                elif reference.kind == "links":
+                    text = self._links(reference, text, line, reader, wrong)
+                else:
+                    text = self._package(reference, text, wrong)
+            except OSError as error:  # a folder that this user may not enter, a name too long
+                raise wrong(
+                    f"{reference.path} cannot be read: {error.strerror}",
+                    "see to the path and its mode",
+                ) from error
         if text.startswith("-") and not named.refers:
             self._options.append(text)
         return text

@@ -63,7 +63,9 @@ class Trunk:
                 )
             raw = path.read_bytes()
         except FileNotFoundError as error:
-            raise wrong(f"there is no file {shown}", "paths begin beside the file") from error
+            absolute = "it is looked for on this machine, and sent along from here"
+            hint = absolute if shown.startswith("/") else "paths begin beside the file"
+            raise wrong(f"there is no file {shown}", hint) from error
         except OSError as error:
             raise wrong(
                 f"{shown} cannot be read: {error.strerror}", "see to its owner and its mode"

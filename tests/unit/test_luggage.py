@@ -142,6 +142,8 @@ def of(path: Path) -> Manifest:
         ("-r gone.txt", {}, "environment.yml:5: there is no file gone.txt"),
         ("./gone", {}, "environment.yml:5: there is no file ./gone"),
         ("-f gone", {}, "environment.yml:5: there is no folder"),
+        (f"./{'x' * 300}.whl", {}, "environment.yml:5: ./xxx"),
+        (f"-f {'x' * 300}", {}, "environment.yml:5: xxx"),
         ("-r src", {"src__a": ""}, "environment.yml:5: src is no regular file"),
         ("-e src", {"src__a": ""}, "environment.yml:5: src is no Python project"),
     ],

@@ -49,7 +49,7 @@ class Blueprint:
     @property
     def beside(self) -> str:
         """The folder of the environment file in there."""
-        return f"{self.along}/{self.luggage.base}"
+        return self.along if self.luggage.base == "." else f"{self.along}/{self.luggage.base}"
 
     @property
     def archive(self) -> str:
