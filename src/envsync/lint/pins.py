@@ -23,11 +23,12 @@ END_OF_LIFE = {
 
 def _same_name_twice(spec: EnvironmentSpec) -> Iterator[Blame]:
     for entries, wish in ((spec.conda, _bare), (spec.pip, _pip_wish)):
-        groups: dict[str, list[Requirement]] = {}
+        # Files that build on each other narrow a version on purpose, and pip takes both.
+        groups: dict[tuple[str, str], list[Requirement]] = {}
         for each in entries:
             if each.name and not is_conditional(each):
-                groups.setdefault(each.name, []).append(each)
-        for name, group in groups.items():
+                groups.setdefault((each.file, each.name), []).append(each)
+        for (_, name), group in groups.items():
             if len(group) > 1 and len({wish(each) for each in group}) > 1:
                 yield blame(
                     group[-1],
