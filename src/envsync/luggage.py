@@ -165,7 +165,7 @@ class _Packer:
         return self._elsewhere[path]
 
     def _list(self, reference: Reference, text: str, reader: _Reader, wrong: Wrong) -> str:
-        # `file:x.txt`: pip before 20.2 began where it was started; later ones refuse it.
+        # `file:x.txt` is an address without a folder: pip begins where it was started, the base.
         start = self._base if reference.foreign else reader.folder
         path = Path(os.path.normpath(start / reference.path))
         foreign = reference.path.startswith("/") or (reader.foreign and not reference.foreign)
