@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 NEEDED = {
     "/usr/sbin/sshd": "openssh-server",
@@ -16,6 +17,8 @@ NEEDED = {
 }
 LONG = {"chromium": "chromium"}
 """For `--long`: the tests that take minutes, and look at the page of a report in a browser."""
+LIBRARIES = {"*/faketime/libfaketime.so.1": "libfaketime"}
+"""For `--long` too, by where Debian puts them below /usr/lib; elsewhere tests are skipped."""
 BY_ROOT = {"ip": "iproute2", "iptables": "iptables"}
 """For the tests that break a network of their own, which are left out elsewhere."""
 
@@ -24,6 +27,9 @@ def main() -> int:
     wanted = NEEDED | (BY_ROOT if os.geteuid() == 0 else {})
     wanted |= LONG if "--long" in sys.argv[1:] else {}
     missing = [package for program, package in wanted.items() if not shutil.which(program)]
+    usr = Path("/usr/lib")
+    if "--long" in sys.argv[1:] and Path("/etc/debian_version").exists():
+        missing += [package for file, package in LIBRARIES.items() if not any(usr.glob(file))]
     if not missing:
         return 0
     apt = shutil.which("apt-get")

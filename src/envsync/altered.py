@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 
 from envsync.judge import UNFIT, Finding
 from envsync.model import Host
@@ -65,10 +68,18 @@ def altered(host: Host, files: Files | None) -> list[Finding]:
 
 
 def _finding(host: Host, name: str, meaning: _Meaning, kind: Kind) -> Finding:
-    shown = [f"{path} ({whose})" if whose else path for path, whose in kind.first[:SHOWN]]
+    shown = kind.first[:SHOWN]
     rest = kind.count - len(shown)
-    names = ", ".join([*shown, *([f"and {rest} more"] if rest else [])])
+    parts = [_of_one(whose, each) for whose, each in groupby(shown, key=itemgetter(1))]
+    names = ", ".join([*parts, *([f"and {rest} more"] if rest else [])])
     count = "1 file" if kind.count == 1 else f"{kind.count} files"
-    message = f"{count} {meaning.text}: {names}"
+    text = meaning.text.replace("they were", "it was") if kind.count == 1 else meaning.text
+    message = f"{count} {text}: {names}"
     what = f"{name} files"
     return Finding(host, meaning.cause, message, meaning.hint, what, meaning.level, meaning.reason)
+
+
+def _of_one(whose: str, files: Iterable[tuple[str, str]]) -> str:
+    """The files of one owner, who is named once."""
+    paths = ", ".join(path for path, _ in files)
+    return f"{paths} ({whose})" if whose else paths

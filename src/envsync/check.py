@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from envsync.compare import RUNTIME, Row, compare
+from envsync.compare import ABSENT, RUNTIME, Row, compare
 from envsync.errors import HostError
 from envsync.lock import Section
 from envsync.model import Facts
@@ -53,6 +53,10 @@ def astray(section: Section, facts: Facts) -> tuple[Row, ...]:
 def say_astray(row: Row) -> str:
     """A row of `astray` in words."""
     wanted, found = row.values
+    if found == ABSENT:
+        return f"{row.name} is missing, in the lock {wanted}"
+    if wanted == ABSENT:
+        return f"{row.name} is {found}, and not in the lock"
     return f"{row.name} is {found}, in the lock {wanted}"
 
 

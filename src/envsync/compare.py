@@ -15,6 +15,9 @@ RUNTIME = "torch and CUDA"
 ABSENT = "-"
 """What a table shows where a node lacks something."""
 
+BROKEN = "broken: "
+"""How the value of what does not start begins; the reason follows."""
+
 MAY_DIFFER = frozenset({"driver", "GPUs"})
 """Facts of the machine, not of the environment: shown when they differ, but no failure."""
 
@@ -77,10 +80,15 @@ def _runtime_rows(facts: Sequence[Facts]) -> Iterator[Row]:
     tables = [dict(each.runtime) for each in facts]
     for name in dict.fromkeys(name for table in tables for name in table):
         values = (
-            table.get(name, UNKNOWN if each.blind else ABSENT)
+            table.get(name, UNKNOWN if each.blind or _mute(table) else ABSENT)
             for table, each in zip(tables, facts, strict=True)
         )
         yield Row(RUNTIME, name, tuple(values))
+
+
+def _mute(runtime: Mapping[str, str]) -> bool:
+    """A torch that cannot be imported says nothing of itself."""
+    return runtime.get("torch", "").startswith(BROKEN)
 
 
 def _package_rows(facts: Sequence[Facts]) -> list[Row]:

@@ -17,6 +17,9 @@ VARIABLES = "variables"
 DERIVED = frozenset({"torch git", "debug build", "C++ ABI", "GPU architectures", "backends"})
 """Facts in which another torch differs as a matter of course."""
 
+BUILT_IN = DERIVED | {"cuDNN", "NCCL", "cuda available"}
+"""Facts in which a torch that was built for another CUDA, or for none, differs besides."""
+
 UNLIKE = "unlike"
 """Cause of a finding: a fact of the machine is not as on most nodes."""
 UNFIT = "unfit"
@@ -65,7 +68,7 @@ def why(row: Row) -> str:
 
 
 def _rule(row: Row) -> Rule | None:
-    return rule_of(VARIABLES if row.group == VARIABLES else row.name)
+    return rule_of(row.name) or (rule_of(VARIABLES) if row.group == VARIABLES else None)
 
 
 def may_differ(row: Row) -> bool:
@@ -107,7 +110,7 @@ def unlike(hosts: Sequence[Host], rows: Iterable[Row]) -> Iterator[Finding]:
             yield Finding(
                 hosts[position],
                 UNLIKE,
-                f"{row.name} is {_said(row.values[position])}, on most nodes {_said(row.majority)}",
+                say_odd(row, position),
                 rule.hint,
                 row.name,
                 rule.level,
@@ -115,8 +118,11 @@ def unlike(hosts: Sequence[Host], rows: Iterable[Row]) -> Iterator[Finding]:
             )
 
 
-def _said(value: str) -> str:
-    return "not set" if value == ABSENT else value
+def say_odd(row: Row, position: int) -> str:
+    """How a node differs from most, in words."""
+    absent = "not set" if row.group == VARIABLES else "missing"
+    value, normal = (absent if v == ABSENT else v for v in (row.values[position], row.majority))
+    return f"{row.name} is {value}, on most nodes {normal}"
 
 
 def _named(wide: Wide) -> Iterator[tuple[tuple[str, str], str]]:

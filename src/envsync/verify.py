@@ -11,7 +11,7 @@ from envsync.compare import ABSENT, RUNTIME, Row, compare
 from envsync.errors import HostError
 from envsync.events import Ended, Outcome
 from envsync.generations import Slot, contents
-from envsync.judge import DERIVED, Finding, unfit, unlike, why, wide_rows
+from envsync.judge import BUILT_IN, DERIVED, Finding, say_odd, unfit, unlike, why, wide_rows
 from envsync.model import Facts, Host, Platform
 from envsync.observation import markers
 from envsync.pins import unmet
@@ -19,6 +19,9 @@ from envsync.probes.deep import Files
 from envsync.recipe import Recipe, Wanted
 from envsync.rules import Level
 from envsync.runner import Fleet, Node
+
+_Other = tuple[str, Collection[int], Collection[str]]
+"""A fact of torch, the nodes that differ in it, and the facts that differ with it."""
 
 REPAIR = "`envsync push` builds the node anew (`--rebuild` if it says in sync)"
 
@@ -161,17 +164,16 @@ def _broken(host: Host, seen: Seen) -> list[Finding]:
 
 def _odd_ones(seen: Mapping[Host, Seen], rows: Sequence[Row]) -> list[Finding]:
     hosts = tuple(seen)
-    other_torch = {
-        position
-        for row in rows
-        if (row.group, row.name) == (RUNTIME, "torch")
-        for position in row.odd
-    }
+    runtime = {row.name: row.odd for row in rows if row.group == RUNTIME}
+    others: tuple[_Other, ...] = (
+        ("torch", runtime.get("torch", ()), DERIVED),
+        ("built for", runtime.get("built for", ()), BUILT_IN),
+    )
     return [
         Finding(
             hosts[position],
             "differs",
-            f"{row.name} is {row.values[position]}, on most nodes {row.majority}",
+            say_odd(row, position),
             REPAIR,
             row.name,
             reason=why(row),
@@ -179,16 +181,19 @@ def _odd_ones(seen: Mapping[Host, Seen], rows: Sequence[Row]) -> list[Finding]:
         for row in rows
         if row.matters
         for position in row.odd
-        if not _follows(row, position, seen[hosts[position]], other_torch)
+        if not _follows(row, position, seen[hosts[position]], others)
     ]
 
 
-def _follows(row: Row, position: int, seen: Seen, other_torch: Collection[int]) -> bool:
+def _follows(row: Row, position: int, seen: Seen, others: Sequence[_Other]) -> bool:
     """Whether a difference follows from another that is a finding of its own already."""
     if row.group != RUNTIME:
         return False
-    derived = row.name in DERIVED or row.values[position] == ABSENT
-    return seen.facts.blind or (derived and position in other_torch)
+    absent = row.values[position] == ABSENT
+    return seen.facts.blind or any(
+        position in nodes and row.name != fact and (absent or row.name in names)
+        for fact, nodes, names in others
+    )
 
 
 def _pins(host: Host, seen: Seen, wanted: Wanted | None, recipe: Recipe | None) -> list[Finding]:

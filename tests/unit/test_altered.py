@@ -44,6 +44,14 @@ def test_few_names_stand_for_many() -> None:
     )
 
 
+def test_owner_of_several_files_is_named_once_and_one_file_is_one() -> None:
+    pairs = (("a.py", "numpy 1"), ("b.py", "numpy 1"), ("c.py", "tiny 2"))
+    (found,) = altered(HOST, Files({"changed": Kind(3, pairs)}))
+    assert found.message.endswith(": a.py, b.py (numpy 1), c.py (tiny 2)")
+    (one,) = altered(HOST, Files({"changed": Kind(1, pairs[:1])}))
+    assert one.message == "1 file changed since it was installed: a.py (numpy 1)"
+
+
 def test_comparison_that_failed_is_a_warning() -> None:
     (found,) = altered(HOST, Files(failed="the files were not read within 1800 s"))
     assert (found.level, found.drift) == (Level.WARNING, False)

@@ -186,6 +186,32 @@ def test_cpu_build_among_others_stays_an_error() -> None:
     assert ("n2", "warning", UNFIT, "built for") in found
 
 
+def test_cpu_build_is_not_told_again_for_each_part_that_it_lacks() -> None:
+    torch = replace(WIDE.torch or Torch(), cuda="", backends=("gloo",), archs=None)
+    facts = [("built for", "CPU"), ("cuDNN", "none"), ("cuda available", "no")]
+    runtime = (*GOOD.runtime[:2], *facts)
+    with_cudnn = replace(GOOD, runtime=(*GOOD.runtime, ("cuDNN", "90100"), ("NCCL", "2.21.5")))
+    other = replace(with_wide(torch=torch), runtime=runtime)
+    found = told(with_cudnn, with_cudnn, other)
+    assert [each for each in found if each[2] == "differs"] == [
+        ("n2", "error", "differs", "built for")
+    ]
+
+
+def test_torch_that_cannot_be_imported_has_no_other_facts() -> None:
+    broken = (("python", "3.11"), ("torch", "broken: OSError: libcudart.so.12"))
+    rows = verdict(GOOD, GOOD, replace(GOOD, runtime=broken)).rows
+    assert [row.name for row in rows if row.differs and row.group == RUNTIME] == ["torch"]
+
+
+def test_preloaded_library_on_one_node_is_a_warning_of_its_own() -> None:
+    leaks = Leaks(variables=(("LD_PRELOAD", "/usr/lib/libjemalloc.so.2"),))
+    findings = verdict(GOOD, GOOD, with_wide(leaks=leaks)).findings
+    (found,) = (each for each in findings if each.what == "LD_PRELOAD")
+    assert found.message == ("LD_PRELOAD is /usr/lib/libjemalloc.so.2, on most nodes not set")
+    assert "allocator" in found.reason
+
+
 def test_what_is_not_known_is_no_difference() -> None:
     blind = replace(GOOD, runtime=(("python", "broken: x"),), blind=True, wide=None)
     found = told(GOOD, GOOD, blind)

@@ -107,7 +107,7 @@ def test_lock_is_exact_where_the_file_leaves_things_open() -> None:
     findings = judge(seen, Wanted(SPEC, LOCK)).findings
     assert [(each.host.name, each.cause, each.message) for each in findings] == [
         ("n1", "not-locked", "numpy is 1.26.4 1, in the lock 1.26.4 0"),
-        ("n2", "not-locked", "einops is 0.8.0 (pip), in the lock -"),
+        ("n2", "not-locked", "einops is 0.8.0 (pip), and not in the lock"),
     ]
 
 

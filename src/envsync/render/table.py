@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from envsync.census import Process
-from envsync.compare import ABSENT, Row
+from envsync.compare import ABSENT, BROKEN, Row
 from envsync.model import Facts, Host
 from envsync.report import HostReport
 
@@ -67,9 +67,14 @@ def _cells(report: HostReport, mark: str, fold: Fold) -> tuple[str, ...]:
 def _summary(facts: Facts) -> tuple[str, ...]:
     runtime = dict(facts.runtime)
     return (
-        *(runtime.get(name, ABSENT) for name in _FACTS),
+        *(_short(runtime.get(name, ABSENT)) for name in _FACTS),
         f"{len(facts.conda)} conda, {len(facts.pip)} pip",
     )
+
+
+def _short(value: str) -> str:
+    """Without the reason, which is told with the findings."""
+    return "broken" if value.startswith(BROKEN) else value
 
 
 def failures(reports: Sequence[HostReport], fold: Fold) -> Table:
@@ -141,7 +146,7 @@ def _value(row: Row, position: int) -> Text:
     value = row.values[position]
     if not row.differs:
         return Text(value)
-    return Text(value, "bold" if value == row.majority else "bold red")
+    return Text(_short(value), "bold" if value == row.majority else "bold red")
 
 
 def processes(running: Mapping[Host, Sequence[Process]], fold: Fold) -> Table:

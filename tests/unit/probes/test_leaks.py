@@ -75,15 +75,15 @@ def test_user_site_comes_before_a_conda_environments_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As in every real prefix; the virtual environments of these tests put it behind."""
+    node = run_path(str(Path(wide.__file__).parent / "node" / "leaks.py"))
     own, user = tmp_path / "own", tmp_path / "user"
     for folder in (own, user):
         folder.mkdir()
         (folder / "torch.py").touch()
     monkeypatch.delenv("PYTHONPATH", raising=False)
-    monkeypatch.setattr(sys, "path", ["", str(user), str(own)])
+    monkeypatch.setattr(sys, "path", ["", str(user), str(user), str(own)])
     monkeypatch.setattr(site, "getusersitepackages", lambda: str(user))
     monkeypatch.setattr(sysconfig, "get_path", lambda _: str(own))
-    node = run_path(str(Path(wide.__file__).parent / "node" / "leaks.py"))
     (found,) = node["foreign_paths"]()
     assert (found["came"], found["hides"], found["adds"]) == ("user site", ["torch"], [])
     monkeypatch.setattr(sys, "path", ["", str(own), str(user)])
@@ -100,6 +100,13 @@ def test_libraries_before_the_environments_own(tmp_path: Path) -> None:
     real = os.path.realpath(folder)
     names = ("libcudart.so.11.0", "libmkl_rt.so.2")
     assert found.libraries == (ForeignLibraries("LD_LIBRARY_PATH", real, names),)
+
+
+def test_only_what_torch_has_too_is_foreign_when_it_is_preloaded(tmp_path: Path) -> None:
+    allocator, runtime = "/nowhere/libjemalloc.so.2", "/nowhere/libiomp5.so"
+    found = leaks(tmp_path, LD_PRELOAD=f"{allocator}:{runtime}")
+    assert found.libraries == (ForeignLibraries("LD_PRELOAD", "/nowhere", ("libiomp5.so",)),)
+    assert dict(found.variables or ()) == {"LD_PRELOAD": f"{allocator}:{runtime}"}
 
 
 def test_variables_with_secrets_hidden_on_the_node(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import site
 import sys
 import sysconfig
 
-NAMES = re.compile("(NCCL|CUDA|OMP|KMP|GOMP|PYTORCH|TORCH|MKL|OPENBLAS|GLOO|UCX|FI)_")
+NAMES = re.compile("(NCCL|CUDA|OMP|KMP|GOMP|PYTORCH|TORCH|MKL|OPENBLAS|GLOO|UCX|FI)_|LD_PRELOAD$")
 SECRET = re.compile("TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|_KEY|APIKEY", re.IGNORECASE)
 TOKEN = re.compile(r"\b(hf_|ghp_|gho_|glpat-|sk-|AKIA|xox[a-z]-)\w{8,}")
 LIBRARY = re.compile(
@@ -28,7 +28,10 @@ def foreign_paths():
     mine = set()
     for folder in own:
         mine |= set(modules(folder))
-    order = [os.path.realpath(path) for path in sys.path if path]
+    order = []
+    for path in map(os.path.realpath, filter(None, sys.path)):
+        if path not in order:  # a .pth file may name what is there already
+            order.append(path)
     last = min(
         [order.index(os.path.realpath(path)) for path in own if os.path.realpath(path) in order]
         or [len(order)]
@@ -90,8 +93,10 @@ def foreign_libraries():
             if names:
                 found.append({"variable": "LD_LIBRARY_PATH", "path": path, "names": names})
     for path in filter(None, re.split("[ :]", os.environ.get("LD_PRELOAD", ""))):
-        folder, name = os.path.split(os.path.realpath(path))
-        found.append({"variable": "LD_PRELOAD", "path": folder, "names": [name]})
+        # Allocators and the like are preloaded with good reason: a variable like others.
+        if LIBRARY.match(os.path.basename(path)):
+            folder, name = os.path.split(os.path.realpath(path))
+            found.append({"variable": "LD_PRELOAD", "path": folder, "names": [name]})
     return found
 
 
