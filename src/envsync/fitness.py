@@ -7,13 +7,12 @@ sentences. Which of them matter how much, and why, stands in `envsync.rules`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from envsync.cuda import DRIVER_FLOORS
+from envsync.cuda import DRIVER_FLOORS, TOOLKIT_DRIVERS, covers
 from envsync.model import Facts
 from envsync.wide import Part, Torch, Wide
 
-_ARCH = re.compile(r"(sm|compute)_(\d+)(\d)([a-z]?)")
 _GIB = 2**30
 _SHOWN = 4
 """Names of a list that a sentence repeats."""
@@ -35,45 +34,49 @@ def silent_torch(own: Facts, _: Sequence[Facts]) -> Iterator[str]:
 
 def old_driver(own: Facts, _: Sequence[Facts]) -> Iterator[str]:
     """The driver is older than the CUDA that torch was built with allows."""
-    cuda = _torch(own).cuda or ""
-    driver = _wide(own).gpus.driver or dict(own.runtime).get("driver", "")
-    floor = DRIVER_FLOORS.get(_numbers(cuda)[0], "") if _numbers(cuda) else ""
-    if floor and _numbers(driver) and _numbers(driver) < _numbers(floor):
+    cuda, driver = _torch(own).cuda or "", _driver(own)
+    floor = _floor(cuda)
+    if floor and _older(driver, floor):
         yield f"the driver {driver} is older than CUDA {cuda} needs: {floor}"
+
+
+def compatible_driver(own: Facts, _: Sequence[Facts]) -> Iterator[str]:
+    """It is new enough for the major version, and older than what came with this CUDA."""
+    cuda, driver = _torch(own).cuda or "", _driver(own)
+    floor, came = _floor(cuda), TOOLKIT_DRIVERS.get(cuda, "")
+    if floor and _older(driver, came) and not _older(driver, floor):
+        yield f"the driver {driver} is older than that of CUDA {cuda}: {came}"
+
+
+def _driver(own: Facts) -> str:
+    return _wide(own).gpus.driver or dict(own.runtime).get("driver", "")
+
+
+def _floor(cuda: str) -> str:
+    return DRIVER_FLOORS.get(_numbers(cuda)[0], "") if _numbers(cuda) else ""
+
+
+def _older(driver: str, other: str) -> bool:
+    """False as well where one of them is not known."""
+    return bool(_numbers(driver)) and _numbers(driver) < _numbers(other)
 
 
 def uncovered_gpu(own: Facts, _: Sequence[Facts]) -> Iterator[str]:
     """There is no code in this torch that the GPU can run."""
-    torch = _torch(own)
-    if not torch.archs or not torch.cuda:
+    torch, found = _torch(own), _wide(own).gpus
+    overridden = "HSA_OVERRIDE_GFX_VERSION" in dict(_wide(own).leaks.variables or ())
+    if not torch.archs or (torch.hip and overridden):
         return
-    gpus = {(each.name, each.capability) for each in _wide(own).gpus.gpus or ()}
-    gpus |= set(zip(torch.devices or (), torch.capabilities or (), strict=False))
+    # A GPU that is hidden from jobs needs no code; which ones are not, torch itself says.
+    listed = () if found.visible else found.gpus or ()
+    gpus = {(each.name, each.capability) for each in listed}
+    if torch.cuda:  # of ROCm, torch tells capabilities that are not the names of architectures
+        gpus |= set(zip(torch.devices or (), torch.capabilities or (), strict=False))
     for name, capability in sorted(gpus):
-        if capability and not covers(torch.archs, capability):
+        mine = capability.startswith("gfx") == bool(torch.hip)
+        if capability and mine and not covers(torch.archs, capability):
             built = " ".join(torch.archs)
             yield f"{name} has compute capability {capability}; torch was built for {built}"
-
-
-def covers(archs: Iterable[str], capability: str) -> bool:
-    """Whether code for these architectures runs on a GPU of this capability (`9.0`).
-
-    Machine code runs on the same major version from its own minor one on, PTX on all that is
-    as new or newer; what is marked `a` only on exactly that (CUDA C++ Programming Guide,
-    "Application Compatibility"; NVCC's manual, "Architecture-specific features").
-    """
-    gpu = _numbers(capability)
-    for kind, major, minor, mark in _ARCH.findall(" ".join(archs)):
-        built = (int(major), int(minor))
-        if mark == "a":
-            fits = built == gpu
-        elif kind == "sm":
-            fits = built[:1] == gpu[:1] and built <= gpu
-        else:
-            fits = built <= gpu
-        if fits:
-            return True
-    return False
 
 
 def no_gpu_for_torch(own: Facts, _: Sequence[Facts]) -> Iterator[str]:
@@ -100,8 +103,9 @@ def missing_gpus(own: Facts, _: Sequence[Facts]) -> Iterator[str]:
 
 
 def mixed_gpus(own: Facts, _: Sequence[Facts]) -> Iterator[str]:
-    """GPUs of several kinds in one node."""
-    if len({each.name for each in _wide(own).gpus.gpus or ()}) > 1:
+    """GPUs of several kinds in one node, from which nobody has chosen."""
+    gpus = _wide(own).gpus
+    if not gpus.visible and len({each.name for each in gpus.gpus or ()}) > 1:
         yield f"its GPUs are not of one kind: {_counted(own)}"
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from envsync import fitness
+from envsync.cuda import covers
 from envsync.model import Facts
 from envsync.rules import RULES
 from envsync.wide import (
@@ -61,6 +62,28 @@ def test_driver_below_the_floor_of_its_cuda(cuda: str, driver: str, *, old: bool
     assert all(driver in each and cuda in each for each in found)
 
 
+@pytest.mark.parametrize(
+    ("cuda", "driver", "warned"),
+    [
+        ("12.4", "535.161.08", True),
+        ("12.4", "550.54.13", True),
+        ("12.4", "550.54.14", False),
+        ("12.4", "580.65.06", False),
+        ("12.4", "470.223.02", False),  # older than the floor, which is told as an error
+        ("12.0", "525.60.13", False),
+        ("11.8", "470.82.01", True),
+        ("13.7", "580.65.06", False),  # not known what came with it
+        ("12.4", "", False),
+        ("", "535.161.08", False),
+    ],
+)
+def test_driver_above_the_floor_and_older_than_that_of_its_cuda(
+    cuda: str, driver: str, *, warned: bool
+) -> None:
+    own = node(torch=replace(TORCH, cuda=cuda), gpus=Gpus((), driver=driver))
+    assert bool(list(fitness.compatible_driver(own, [own]))) is warned
+
+
 def test_driver_of_the_kernel_counts_where_nvidia_smi_is_missing() -> None:
     own = replace(node(torch=TORCH), runtime=(("driver", "470.82.01"),))
     assert list(fitness.old_driver(own, [own])) == [
@@ -82,11 +105,20 @@ def test_driver_of_the_kernel_counts_where_nvidia_smi_is_missing() -> None:
         ("sm_90a", "9.0", True),
         ("sm_100a", "10.3", False),
         ("compute_100a", "12.0", False),
+        ("sm_100f", "10.3", True),
+        ("compute_100f", "10.3", True),
+        ("compute_100f", "12.0", False),
+        ("sm_103f", "10.0", False),
+        ("gfx90a:sramecc+:xnack- gfx942", "gfx90a", True),
+        ("gfx906 gfx942", "gfx90a", False),
+        ("gfx11-generic", "gfx1101", True),
+        ("gfx9-4-generic", "gfx942", True),
+        ("gfx9-4-generic", "gfx90a", False),
         ("", "9.0", False),
     ],
 )
 def test_code_that_a_gpu_can_run(archs: str, capability: str, *, covered: bool) -> None:
-    assert fitness.covers(archs.split(), capability) is covered
+    assert covers(archs.split(), capability) is covered
 
 
 def test_gpu_without_code_is_named_with_what_there_is() -> None:
@@ -107,6 +139,28 @@ def test_rocm_architectures_are_not_cudas() -> None:
     torch = replace(TORCH, cuda="", hip="6.2", archs=("gfx90a",), devices=("MI250X",))
     own = node(torch=torch, gpus=gpus(replace(H100, capability="gfx90a")))
     assert list(fitness.uncovered_gpu(own, [own])) == []
+
+
+def test_rocm_gpu_that_torch_was_not_built_for() -> None:
+    torch = replace(TORCH, cuda="", hip="6.2", archs=("gfx90a", "gfx942"))
+    card = gpus(replace(H100, name="Radeon VII", capability="gfx906"))
+    own = node(torch=torch, gpus=card)
+    assert list(fitness.uncovered_gpu(own, [own])) == [
+        "Radeon VII has compute capability gfx906; torch was built for gfx90a gfx942"
+    ]
+    told = Leaks(variables=(("HSA_OVERRIDE_GFX_VERSION", "9.0.10"),))
+    own = node(torch=torch, gpus=card, leaks=told)
+    assert list(fitness.uncovered_gpu(own, [own])) == []
+
+
+def test_gpu_that_is_hidden_from_jobs_is_no_trouble() -> None:
+    display = replace(H100, name="GeForce GT 1030", capability="6.1")
+    chosen = (("CUDA_VISIBLE_DEVICES", "0"),)
+    torch = replace(TORCH, devices=("NVIDIA H100",), capabilities=("9.0",))
+    own = node(torch=torch, gpus=gpus(H100, display, visible=chosen))
+    assert [*fitness.uncovered_gpu(own, [own]), *fitness.mixed_gpus(own, [own])] == []
+    own = node(torch=torch, gpus=gpus(H100, display))
+    assert len([*fitness.uncovered_gpu(own, [own]), *fitness.mixed_gpus(own, [own])]) == 2
 
 
 def test_torch_that_sees_no_gpu_and_one_that_was_told_not_to() -> None:

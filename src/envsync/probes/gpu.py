@@ -48,7 +48,7 @@ def _nvidia(text: str, fields: str) -> Iterator[Gpu]:
                 found["uuid"],
                 int(memory) if memory.isdigit() else None,
                 found["driver_version"],
-                found["mig.mode.current"],
+                found.get("mig.mode.current", ""),
                 found["ecc.mode.current"],
                 found["persistence_mode"],
                 found.get("compute_cap", ""),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from runpy import run_path
 from typing import Any
 
 import pytest
 
+from envsync.probes import wide
 from envsync.probes.answers import Answers
 from envsync.probes.gpu import parse_gpus
 from envsync.wide import Gpus
@@ -46,6 +48,36 @@ def test_old_program_without_compute_cap_tells_the_rest() -> None:
     assert found.gpus is not None
     assert {(each.name, each.capability) for each in found.gpus} == {("Tesla V100-SXM2-32GB", "")}
     assert {each.mig for each in found.gpus} == {""}
+
+
+def test_program_from_before_mig_tells_the_rest() -> None:
+    found = gpus("before-mig")
+    (card,) = found.gpus or ()
+    assert (card.driver, card.mig, card.ecc, card.persistence) == (
+        "418.87.00", "", "Enabled", "Disabled",
+    )  # fmt: skip
+
+
+def test_fields_that_an_old_program_does_not_know_are_left_out(tmp_path: Path) -> None:
+    """It names one at a time, in the words of nvidia-smi, and exits 2."""
+    smi = tmp_path / "nvidia-smi"
+    smi.write_text(
+        "#!/bin/sh\n"
+        "for name in mig.mode.current compute_cap; do\n"
+        "  case $1 in *$name*)\n"
+        '    echo "Field \\"$name\\" is not a valid field to query."\n'
+        "    exit 2\n"
+        "  esac\n"
+        "done\n"
+        "echo 0, Tesla P100, GPU-1, 16280, 418.87.00, Enabled, Disabled\n"
+    )
+    smi.chmod(0o755)
+    node = run_path(str(Path(wide.__file__).parent / "node" / "gpu.py"))
+    done = node["query"](str(smi))
+    assert done["exit"] == 0
+    found = parse_gpus(Answers("gpu", {"visible": {}, "nvidia_smi": done}))
+    assert [each.name for each in found.gpus or ()] == ["Tesla P100"]
+    assert found.trouble == ""
 
 
 def test_mig_instances_are_counted() -> None:

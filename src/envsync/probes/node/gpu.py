@@ -4,11 +4,13 @@ import os
 import shutil
 import subprocess
 
-# `nvidia-smi --help-query-gpu` explains each. compute_cap came with driver 510.
+# `nvidia-smi --help-query-gpu` explains each.
 FIELDS = (
     "index,name,uuid,memory.total,driver_version,mig.mode.current,ecc.mode.current,"
     "persistence_mode,compute_cap"
 )
+LATER = ("compute_cap", "mig.mode.current")
+"""Those that came with drivers 510 and 450."""
 FORMAT = "--format=csv,noheader,nounits"
 ROCM = (
     "--showproductname",
@@ -36,13 +38,15 @@ def gpu_facts():
 
 def query(smi):
     """The CSV, and the fields that it has: an older program refuses those that it lacks."""
-    done = ask(smi, "--query-gpu=" + FIELDS, FORMAT)
-    done["fields"] = FIELDS
-    if done["exit"] and "compute_cap" in done["out"] + done["err"]:
-        fields = FIELDS.rpartition(",")[0]
-        done = ask(smi, "--query-gpu=" + fields, FORMAT)
-        done["fields"] = fields
-    return done
+    fields = FIELDS.split(",")
+    while True:
+        done = ask(smi, "--query-gpu=" + ",".join(fields), FORMAT)
+        done["fields"] = ",".join(fields)
+        said = done["out"] + done["err"]
+        refused = [name for name in LATER if name in fields and '"%s"' % name in said]
+        if not done["exit"] or not refused:
+            return done
+        fields = [name for name in fields if name not in refused]
 
 
 def ask(*command):

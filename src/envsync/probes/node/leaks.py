@@ -7,7 +7,10 @@ import site
 import sys
 import sysconfig
 
-NAMES = re.compile("(NCCL|CUDA|OMP|KMP|GOMP|PYTORCH|TORCH|MKL|OPENBLAS|GLOO|UCX|FI)_|LD_PRELOAD$")
+NAMES = re.compile(
+    "(NCCL|CUDA|OMP|KMP|GOMP|PYTORCH|TORCH|MKL|OPENBLAS|GLOO|UCX|FI"
+    "|HIP|HSA|ROCR|RCCL|MIOPEN)_|LD_PRELOAD$"
+)
 SECRET = re.compile("TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|_KEY|APIKEY", re.IGNORECASE)
 TOKEN = re.compile(r"\b(hf_|ghp_|gho_|glpat-|sk-|AKIA|xox[a-z]-)\w{8,}")
 LIBRARY = re.compile(
