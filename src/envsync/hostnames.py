@@ -59,15 +59,33 @@ def display_names(hosts: Sequence[Host]) -> Mapping[Host, str]:
     return labels
 
 
+_FOLDABLE = re.compile(
+    r"(?P<user>[^@]+@)?(?P<name>[A-Za-z0-9_.-]*\d[A-Za-z0-9_.-]*)(?P<port>:\d+)?"
+)
+
+
 def fold_names(names: Iterable[str]) -> str:
-    """Names as one short text: gpu01, gpu02, gpu04 become gpu[01-02,04]."""
-    plain: list[str] = []
+    """Names as one short text: gpu01, gpu02, gpu04 become gpu[01-02,04].
+
+    User and port are no part of a name for ClusterShell: those with the same ones are folded,
+    and have them put back, as an inventory reads them.
+    """
+    alike: dict[tuple[str, str], list[str]] = {}
     odd: list[str] = []
     for name in names:
-        # Ports, users and IPv6 addresses are no node names for ClusterShell.
-        foldable = re.fullmatch(r"[A-Za-z0-9_.-]*\d[A-Za-z0-9_.-]*", name)
-        (plain if foldable else odd).append(name)
-    return ",".join([*_folded(plain), *odd])
+        # IPv6 addresses are no node names for ClusterShell.
+        if found := _FOLDABLE.fullmatch(name):
+            affixes = (found["user"] or "", found["port"] or "")
+            alike.setdefault(affixes, []).append(found["name"])
+        else:
+            odd.append(name)
+    folded = [
+        f"{user}{part}{port}"
+        for (user, port), group in alike.items()
+        for text in _folded(group)
+        for part in re.split(r",(?![^\[]*\])", text)
+    ]
+    return ",".join([*folded, *odd])
 
 
 def _folded(names: Sequence[str]) -> Sequence[str]:

@@ -134,12 +134,13 @@ def make_fleet(lab: Lab, packages: Path, folder: Path) -> Planted:
     furnish(lab)
     shared = {OTHER_CUDART, CLOCK, *CLEAN}
     nodes: dict[str, Node] = {}
+    port = free_port()  # one for all, as on real nodes
     for number, name in enumerate((*FAULTY, *CLEAN), 1):
         home = folder / ("shared" if name in shared else f"home-{name}")
         new = not home.exists()
         address = f"127.0.9.{number}"
         shell = folder / f"{name}-shell"
-        nodes[name] = Node(lab, home, address, free_port(address), folder / name, str(shell))
+        nodes[name] = Node(lab, home, address, port, folder / name, str(shell))
         _export(nodes[name])
         if new:
             nodes[name].install_conda()

@@ -106,3 +106,12 @@ def test_what_a_person_reads(fleet: Planted) -> None:
     assert levels == sorted(levels)
     assert lines[-1] == "train: of 16 nodes 5 drifted and 4 unfit."
     assert not any(len(line) > 199 for line in lines if line.startswith("gpu"))
+
+
+def test_report_for_a_pull_request_has_the_nodes_folded(fleet: Planted) -> None:
+    file = fleet.cluster.folder / "verify.md"
+    assert fleet.cluster.run("verify", "--report", str(file)).code == 1
+    lines = file.read_text().splitlines()
+    assert "3 drifted, 4 unfit, 9 in sync" in lines[0]
+    (alike,) = (line for line in lines if line.startswith("|") and "| in sync |" in line)
+    assert "gpu[03,09-16]" in alike

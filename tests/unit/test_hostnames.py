@@ -54,6 +54,11 @@ def test_names_fold() -> None:
     assert fold_names(["gpu01"]) == "gpu01"
     assert fold_names(["10.0.0.2", "10.0.0.3", "10.0.1.3"]) == "10.0.0.[2-3],10.0.1.3"
     assert fold_names(["127.0.0.2", "127.0.0.3:22"]) == "127.0.0.2,127.0.0.3:22"
+    assert fold_names(["gpu1:22", "gpu2:22", "gpu2:44"]) == "gpu[1-2]:22,gpu2:44"
+    assert fold_names(["a@gpu1:22", "a@gpu2:22", "n1"]) == "a@gpu[1-2]:22,n1"
+    assert fold_names(["10.0.0.2:22", "10.0.0.3:22", "10.0.1.3:22"]) == (
+        "10.0.0.[2-3]:22,10.0.1.3:22"
+    )
     assert fold_names(["r1n1", "r1n2", "r2n1", "r2n2"]) == "r[1-2]n[1-2]"
 
 
