@@ -130,7 +130,7 @@ def _installed(facts: Facts) -> Mapping[str, _Installed]:
 
 
 def _texts(found: Sequence[_Installed | None]) -> tuple[str, ...]:
-    """Version and build; the file's hash as well where nothing else tells two nodes apart."""
+    """Version and build; hash or origin as well where nothing else tells two nodes apart."""
     packages = [each.package if each else None for each in found]
     texts = tuple(_text(package) for package in packages)
     digests = {package.digest for package in packages if package}
@@ -139,7 +139,19 @@ def _texts(found: Sequence[_Installed | None]) -> tuple[str, ...]:
         return tuple(
             f"{text} #{each.digest[:8]}" for text, each in zip(texts, packages, strict=True) if each
         )
+    origins = {package.origin for package in packages if package}
+    alike = len(set(texts) - {UNKNOWN}) <= 1 and None not in packages
+    if alike and len(origins - {UNKNOWN}) > 1:
+        return tuple(_from(package) for package in packages if package)
     return texts
+
+
+def _from(package: Package) -> str:
+    """Whence it is, for packages that have the same version everywhere."""
+    if package.origin == UNKNOWN:
+        return UNKNOWN
+    version = "" if package.version == UNKNOWN else f"{package} "
+    return f"{version}from {package.origin or 'an index'}"
 
 
 def _text(package: Package | None) -> str:

@@ -25,6 +25,7 @@ import yaml
 
 from envsync.errors import InputError
 from envsync.model import UNKNOWN, Package, Platform
+from envsync.origin import locked
 from envsync.yamlfile import compose, decode, line_of
 
 MARK = "envsync-lock"
@@ -282,4 +283,4 @@ def _sort_key(platform: Platform) -> tuple[str, ...]:
 
 def _pip_package(line: str) -> Package:
     name, _, rest = line.partition(" ")[0].partition("==")
-    return Package("pip", name, rest or UNKNOWN, channel="pypi")
+    return Package("pip", name, rest or UNKNOWN, channel="pypi", origin=locked(line))

@@ -49,6 +49,8 @@ class Package:
     channel: str = ""
     digest: str = ""
     """Hash of the package file, where conda recorded one."""
+    origin: str = ""
+    """Where pip took it from, if that was no index; `envsync.origin` has the words for it."""
 
     def __str__(self) -> str:
         return f"{self.version} (pip)" if self.kind == "pip" else f"{self.version} {self.build}"

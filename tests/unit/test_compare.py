@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from envsync.compare import ABSENT, RUNTIME, compare, differences
-from envsync.model import Facts, Package
+from envsync.model import UNKNOWN, Facts, Package
 
 NUMPY = Package("conda", "numpy", "1.26.4", "py311_0", "conda-forge", "a" * 64)
 TORCH = Package("pip", "torch", "2.5.1", channel="pypi")
@@ -24,6 +24,23 @@ def test_pip_over_conda_is_one_row_with_both_versions() -> None:
     assert (row.group, row.name) == ("conda", "numpy")
     assert row.values == ("1.26.4 py311_0", "2.1.0 (pip)", "1.26.4 py311_0")
     assert (row.majority, row.odd, row.matters) == ("1.26.4 py311_0", (1,), True)
+
+
+def test_another_origin_of_the_same_version_is_a_difference() -> None:
+    edited = replace(NODE, pip=(replace(TORCH, origin="/home/ada/torch (editable)"),))
+    (row,) = differences(compare([NODE, edited, NODE]))
+    index = "2.5.1 (pip) from an index"
+    assert row.values == (index, "2.5.1 (pip) from /home/ada/torch (editable)", index)
+    assert (row.matters, row.odd) == (True, (1,))
+
+
+def test_lock_that_knows_the_commit_alone_is_compared_by_it() -> None:
+    lock = replace(NODE, pip=(Package("pip", "torch", UNKNOWN, origin="git+https://h/t@aa"),))
+    same = replace(NODE, pip=(replace(TORCH, origin="git+https://h/t@aa"),))
+    other = replace(NODE, pip=(replace(TORCH, origin="git+https://h/t@bb"),))
+    assert differences(compare([lock, same])) == ()
+    (row,) = differences(compare([lock, other]))
+    assert row.values == ("from git+https://h/t@aa", "2.5.1 (pip) from git+https://h/t@bb")
 
 
 def test_conda_and_pip_spell_one_name_in_different_ways() -> None:

@@ -43,8 +43,8 @@ def test_what_a_node_holds_that_installed_it() -> None:
         Package("conda", "python", "3.11.7", "h_0", digest=A),
         Package("conda", "numpy-base", "1.26.4", "py_0", digest=A),
         Package("pip", "einops", "0.8.0", channel="pypi"),
-        Package("pip", "x", "?", channel="pypi"),
-        Package("pip", "flash", "?", channel="pypi"),
+        Package("pip", "x", "?", channel="pypi", origin="https://w.test/x.whl"),
+        Package("pip", "flash", "?", channel="pypi", origin="?"),
     )
 
 

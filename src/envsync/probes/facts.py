@@ -12,6 +12,7 @@ from packaging.utils import canonicalize_name
 from envsync import scripts
 from envsync.errors import HostError
 from envsync.model import Facts, Package
+from envsync.origin import recorded
 from envsync.ports import Command, Completed
 from envsync.probes import wide
 from envsync.records import read_records, split
@@ -114,7 +115,8 @@ def _pip_packages(found: object, claimed: set[str]) -> Iterable[Package]:
     for item in sorted(found if isinstance(found, list) else [], key=lambda item: item["path"]):
         if item["path"] not in claimed and {"name", "version"} <= item.keys():
             name = canonicalize_name(item["name"])
-            yield Package(kind="pip", name=name, version=item["version"], channel="pypi")
+            origin = recorded(item.get("direct_url") or {})
+            yield Package("pip", name, item["version"], channel="pypi", origin=origin)
 
 
 def _runtime(answer: Mapping[str, Any], failed: str) -> tuple[tuple[str, str], ...]:

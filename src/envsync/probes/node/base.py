@@ -1,6 +1,7 @@
 """The environment's Python, what is installed in it, and the driver of the machine."""
 
 import glob
+import json
 import os
 import sys
 import sysconfig
@@ -39,6 +40,16 @@ def header(path):
     return found
 
 
+def direct_url(folder):
+    """Where pip took a distribution from, when that was no index (PEP 610)."""
+    try:
+        with open(os.path.join(folder, "direct_url.json"), encoding="utf-8") as stream:
+            found = json.load(stream)
+    except (IOError, OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
 def distributions():
     """What is installed in this prefix: not the user site, which is not the environment's."""
     found = []
@@ -53,5 +64,6 @@ def distributions():
         for path in sorted(paths):
             item = header(path)
             item["path"] = os.path.relpath(path, sys.prefix)
+            item["direct_url"] = direct_url(os.path.dirname(path))
             found.append(item)
     return found
