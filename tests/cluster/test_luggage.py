@@ -52,6 +52,14 @@ def imported(node: Node, expression: str) -> str:
     return done.stdout.strip()
 
 
+def put_there_by_hand(node: Node, file: Path) -> None:
+    """The very same wheel, from a place of which the lock knows nothing."""
+    python = str(node.envs / "train" / "bin" / "python")
+    words = ["install", "--no-deps", "--no-index", "--force-reinstall", str(file)]
+    env = {"HOME": str(node.home), "PATH": CLEAN_PATH}
+    subprocess.run([python, "-m", "pip", *words], env=env, capture_output=True, check=True)
+
+
 def test_files_of_this_machine_go_along_and_count(make_cluster: Maker) -> None:
     cluster = make_cluster(2)
     folder = cluster.folder
@@ -104,6 +112,12 @@ def test_files_of_this_machine_go_along_and_count(make_cluster: Maker) -> None:
     assert cluster.run("prune", "hosts.txt", "--keep", "1").code == 0
     left = {path for node in cluster.nodes for path in (node.envs / ".envsync" / "train").iterdir()}
     assert not {Path(f"{path}.files") for path in before} & left
+
+    put_there_by_hand(cluster.nodes[1], folder / file)
+    told = cluster.run("verify")
+    assert told.code == 1
+    here = "in the lock from walklike-2.0-py3-none-any.whl, which was sent along"
+    assert here in " ".join(told.out.split())
 
 
 def test_missing_file_is_told_with_its_line_before_any_host_is_reached(
