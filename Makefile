@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-long bench check format help-text pictures corpus clean
+.PHONY: demo test test-long test-torch bench check format help-text pictures corpus clean
 .DEFAULT_GOAL := test
 
 $(VENV)/.demo: pyproject.toml
@@ -27,6 +27,11 @@ test: $(VENV)/.test  ## Unit tests, then real sshd and real conda
 test-long: $(VENV)/.test  ## What takes minutes: the demo, failing networks, a thousand hosts, a browser
 	$(BIN)/python tests/need.py --long
 	$(BIN)/pytest tests/long --timeout 1200
+
+test-torch: $(VENV)/.test  ## verify against a real torch (CPU), 210 MB from pip's registry
+	$(BIN)/python tests/need.py
+	$(BIN)/python tests/real_torch/wheels.py
+	$(BIN)/pytest tests/real_torch --timeout 600
 
 bench: $(VENV)/.test  ## What is promised of speed, as ratios against peers of the same run
 	$(BIN)/python benchmarks/noop_push.py

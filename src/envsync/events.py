@@ -25,6 +25,7 @@ class Phase(StrEnum):
     UPLOAD = "uploading"
     BUILD = "building"
     PROBE = "probing"
+    MEET = "meeting"
     SEAL = "sealing"
     SWITCH = "switching"
     COUNT = "counting"

@@ -22,7 +22,6 @@ from envsync.observation import Observation, observe
 from envsync.observation import parse as parse_observation
 from envsync.ports import Command, Completed, Connection, Reached, Transport
 from envsync.probes import facts
-from envsync.probes.deep import Files, deep_probe, parse_deep
 from envsync.redact import redact
 
 Result = TypeVar("Result")
@@ -94,10 +93,6 @@ class Node:
         self.emit(Probed(self.host, found))
         return found
 
-    def compare_files(self, prefix: str, root_prefix: str) -> Files:
-        """Every file of `prefix` beside the records; reads them all, which takes its time."""
-        return parse_deep(self.run(Phase.PROBE, deep_probe(prefix, root_prefix)))
-
 
 class _Finished:
     """A worker's last word on a host: its result, or an exception that is a fault of ours."""
@@ -158,6 +153,7 @@ class Fleet:
         blame: Blame = lambda error: error,
         *,
         patient: bool = False,
+        together: bool = False,
         last: bool = False,
         bounded: bool = True,
         renew: bool = False,
@@ -165,11 +161,12 @@ class Fleet:
         """Run `task` on every host, many at once; the results of those that succeeded.
 
         Connects where there is no connection yet. `blame` may say more of a host's failure than
-        the failure itself. `patient` is for tasks that keep the hosts busy and not us. After the
-        `last` one a host's connection is closed at once. `bounded=False` is for what must be
-        carried out or tidied up, whatever limits the run has. `renew` is for what may be done
-        twice: a connection that was kept and turns out to be lost is made anew, once. Re-raises
-        an exception that is no HostError.
+        the failure itself. `patient` is for tasks that keep the hosts busy and not us, `together`
+        for those that wait for each other: all are begun, whatever the fan-out. After the `last`
+        one a host's connection is closed at once. `bounded=False` is for what must be carried out
+        or tidied up, whatever limits the run has. `renew` is for what may be done twice: a
+        connection that was kept and turns out to be lost is made anew, once. Re-raises an
+        exception that is no HostError.
         """
         order = list(hosts)
         self._bounds = self._limits if bounded else self._limits.lifted()
@@ -190,6 +187,7 @@ class Fleet:
                     self._inbox.put(done)
 
         at_once = self._limits.waiting if patient else self._limits.fan_out
+        at_once = len(order) if together else at_once
         if self._time_left() == 0.0:
             at_once = 0  # nothing is begun any more
         for number in range(min(at_once, len(order))):

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from envsync.altered import altered
+from envsync.bits import computed, numeric_rows, unequal
 from envsync.check import astray, say_astray
+from envsync.collective import Gathering, Request, gather
 from envsync.compare import ABSENT, RUNTIME, Row, compare
 from envsync.errors import HostError
-from envsync.events import Ended, Outcome
+from envsync.events import Ended, Outcome, Phase
 from envsync.generations import Slot, contents
 from envsync.judge import BUILT_IN, DERIVED, Finding, say_odd, unfit, unlike, why, wide_rows
 from envsync.model import Facts, Host, Platform
 from envsync.observation import markers
 from envsync.pins import unmet
-from envsync.probes.deep import Files
+from envsync.probes.deep import Files, deep_probe, parse_deep
+from envsync.probes.numeric import Numeric, numeric_probe, parse_numeric
+from envsync.ranks import collected, reduced
 from envsync.recipe import Recipe, Wanted
 from envsync.rules import Level
 from envsync.runner import Fleet, Node
@@ -35,6 +39,8 @@ class Seen:
     platform: Platform
     files: Files | None = None
     """Its files beside what was recorded of them, if they were looked at."""
+    numeric: Numeric | None = None
+    """What it computed, if it was asked to."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,14 @@ class Verdict:
     findings: tuple[Finding, ...]
     unknown: tuple[Host, ...] = ()
     """Nodes of a platform that the lock knows nothing of."""
+    gathering: Gathering | None = None
+    """The all-reduce over the nodes, if there was to be one."""
+
+    @property
+    def checks(self) -> tuple[str, ...]:
+        """What the computation and the all-reduce came to, a sentence each."""
+        numeric = computed({host: each.numeric for host, each in self.seen.items()})
+        return tuple(filter(None, (numeric, reduced(self.gathering))))
 
     @property
     def generations(self) -> tuple[str, ...]:
@@ -58,32 +72,55 @@ class Verdict:
         return not any(row.matters for row in self.rows)
 
 
+@dataclass(frozen=True)
+class Looks:
+    """What is looked at on every node besides its packages."""
+
+    wide: bool = False
+    """The machine as well, and torch more closely."""
+    deep: bool = False
+    """Every file."""
+    numeric: bool = False
+    """The bits of a computation."""
+
+
 def look_at_all(
     fleet: Fleet,
     hosts: Sequence[Host],
     name: str,
+    looks: Looks = Looks(),
     *,
-    wide: bool = False,
-    deep: bool = False,
     again: bool = False,
+    stay: bool = False,
 ) -> Mapping[Host, Seen]:
     """Probe the environment `name` on every host; failures are events.
 
-    With `wide` the machine is looked at as well, and torch more closely; with `deep` every file.
-    Where there will be another look, `again`, the connections are kept.
+    Where there will be another look, `again`, the connections are kept. So they are with `stay`:
+    something follows, and no host's end is said yet.
     """
     seen = fleet.each(
-        hosts,
-        lambda node: look(node, name, wide=wide, deep=deep),
-        last=not again,
-        renew=again,
+        hosts, lambda node: look(node, name, looks), last=not (again or stay), renew=again
     )
-    for host in seen:
-        fleet.emit(Ended(host, Outcome.PROBED))
+    if not stay:
+        _end(fleet, seen)
     return seen
 
 
-def look(node: Node, name: str, *, wide: bool = False, deep: bool = False) -> Seen:
+def _end(fleet: Fleet, hosts: Iterable[Host]) -> None:
+    for host in hosts:
+        fleet.emit(Ended(host, Outcome.PROBED))
+
+
+def reduce_over(fleet: Fleet, seen: Mapping[Host, Seen], request: Request) -> Gathering:
+    """Let the nodes that were looked at run an all-reduce, and say their end."""
+    prefixes = {host: each.facts.prefix for host, each in seen.items()}
+    known = {host: each.facts.wide for host, each in seen.items()}
+    gathering = gather(fleet, prefixes, known, request)
+    _end(fleet, seen)
+    return gathering
+
+
+def look(node: Node, name: str, looks: Looks = Looks()) -> Seen:
     """Probe what `name` is on this node now; raises HostError where there is no such thing."""
     there = node.observe(name)
     if there.conda is None or (there.link is None and there.plain is None):
@@ -94,12 +131,19 @@ def look(node: Node, name: str, *, wide: bool = False, deep: bool = False) -> Se
             hint="`envsync push` makes it",
         )
     prefix = Slot(there.envs_dir, name, "").link
-    facts = node.probe(prefix, wide=wide)
-    files = node.compare_files(prefix, there.conda.root_prefix) if deep else None
-    return Seen(facts, there.current(name), there.platform, files)
+    facts = node.probe(prefix, wide=looks.wide)
+    files, numeric = None, None
+    if looks.deep:
+        done = node.run(Phase.PROBE, deep_probe(prefix, there.conda.root_prefix))
+        files = parse_deep(done)
+    if looks.numeric:
+        numeric = parse_numeric(node.run(Phase.PROBE, numeric_probe(prefix)))
+    return Seen(facts, there.current(name), there.platform, files, numeric)
 
 
-def judge(seen: Mapping[Host, Seen], wanted: Wanted | None) -> Verdict:
+def judge(
+    seen: Mapping[Host, Seen], wanted: Wanted | None, gathering: Gathering | None = None
+) -> Verdict:
     """Compare the nodes with each other, and with what was pushed to them."""
     recipes = {
         platform: wanted.recipe(platform) if wanted else None
@@ -116,10 +160,11 @@ def judge(seen: Mapping[Host, Seen], wanted: Wanted | None) -> Verdict:
         for host, each in seen.items()
     }
     facts = {host: each.facts for host, each in seen.items()}
-    for finding in unfit(facts):
+    numeric = {host: each.numeric for host, each in seen.items()}
+    for finding in (*unfit(facts), *unequal(numeric), *collected(gathering)):
         own[finding.host].append(finding)
     doubtful = [position for position, found in enumerate(own.values()) if any(map(_wrong, found))]
-    rows = _all_rows(tuple(facts.values()), doubtful)
+    rows = (*_all_rows(tuple(facts.values()), doubtful), *numeric_rows(tuple(numeric.values())))
     told = {(each.host, each.what) for found in own.values() for each in found if _wrong(each)}
     odd = [each for each in _odd_ones(seen, rows) if (each.host, each.what) not in told]
     machines = list(unlike(tuple(facts), rows)) if any(f.wide for f in facts.values()) else []
@@ -129,7 +174,7 @@ def judge(seen: Mapping[Host, Seen], wanted: Wanted | None) -> Verdict:
         for finding in (*found, *(each for each in (*odd, *machines) if each.host == host))
     )
     unknown = [h for h, each in seen.items() if wanted and recipes[each.platform] is None]
-    return Verdict(seen, rows, tuple(findings), tuple(unknown))
+    return Verdict(seen, rows, tuple(findings), tuple(unknown), gathering)
 
 
 def _wrong(finding: Finding) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -23,13 +24,19 @@ def warm_packages(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
     Its node goes on to solve for the tests that want a lock.
     """
-    folder = tmp_path_factory.mktemp("warm")
+    with warmed(lab, tmp_path_factory.mktemp("warm"), "numlike=1.26", "tiny") as packages:
+        yield packages
+
+
+@contextmanager
+def warmed(lab: Lab, folder: Path, *packages: str) -> Iterator[Path]:
+    """The package cache of a node that has downloaded these; it solves as long as this lasts."""
     node = Node(lab, folder / "home", "127.0.0.1", free_port(), folder / "node")
     node.install_conda()
     subprocess.run(
         [
             str(node.root / "bin" / "conda"), "create", "--yes", "--quiet", "--download-only",
-            "--prefix", str(folder / "prefix"), "python", "pip", "numlike=1.26", "tiny",
+            "--prefix", str(folder / "prefix"), "python", "pip", *packages,
         ],
         env={"HOME": str(node.home), "PATH": "/usr/bin:/bin"},
         check=True,

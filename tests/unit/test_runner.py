@@ -230,3 +230,14 @@ def test_new_connection_that_is_lost_is_not_tried_again() -> None:
     with Fleet(transport, events.append, Limits(1)) as fleet:
         assert fleet.each(HOSTS[:1], echo, renew=True) == {}
     assert sum(isinstance(event, Failed) for event in events) == 1
+
+
+def test_tasks_that_wait_for_each_other_are_all_begun() -> None:
+    all_of_them = threading.Barrier(len(HOSTS), timeout=10)
+
+    def meet(node: Node) -> str:
+        all_of_them.wait()
+        return node.host.name
+
+    with Fleet(FakeTransport(), lambda _: None, Limits(1)) as fleet:
+        assert len(fleet.each(HOSTS, meet, together=True)) == len(HOSTS)

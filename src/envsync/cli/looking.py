@@ -14,14 +14,19 @@ from envsync.cli.bundles import Connecting, Selecting, Where, reaching_hosts
 from envsync.cli.options import (
     DEFAULT_FILE,
     AsJson,
+    CollectiveOption,
     Deep,
     EnvironmentFile,
     FailOn,
     FailOnOption,
+    Interface,
     MaybeHosts,
     MaybeHostsFile,
     Name,
+    Numeric,
     OnlyGroups,
+    Port,
+    Wait,
     Watch,
 )
 
@@ -31,6 +36,11 @@ def verify(
     fail_on: FailOnOption = FailOn.ERROR,
     deep: Deep = False,
     watch: Watch = None,
+    numeric: Numeric = False,
+    collective: CollectiveOption = None,
+    interface: Interface = None,
+    port: Port = None,
+    wait: Wait = None,
     report: Annotated[
         list[Path] | None,
         typer.Option(
@@ -49,9 +59,12 @@ def verify(
     with the pins in FILE, and with the last push. Says as well what in a machine hurts training
     on many nodes: drivers, clocks, libraries and packages that come from elsewhere.
     """
-    from envsync.cli.commands.verify import Looking, verify
+    from envsync.cli.commands.verify import Looking, request_for, verify
+    from envsync.verify import Looks
 
-    looking = Looking(fail_on, deep, watch, tuple(report or ()))
+    looks = Looks(wide=True, deep=deep, numeric=numeric)
+    request = request_for(collective, interface, port, wait)
+    looking = Looking(fail_on, looks, watch, tuple(report or ()), request)
     raise typer.Exit(verify(where, looking, as_json=as_json))
 
 

@@ -35,6 +35,13 @@ class FailOn(StrEnum):
     WARNING = "warning"
 
 
+class Backend(StrEnum):
+    """What carries an all-reduce; see `envsync.probes.collective`."""
+
+    GLOO = "gloo"
+    NCCL = "nccl"
+
+
 class ImageFormat(StrEnum):
     """What reads the text that `envsync image` prints."""
 
@@ -150,6 +157,35 @@ Watch = Annotated[
         min=1,
         max=86400,
         help="Look again and again, so far apart, and say what changed; ^C ends it.",
+    ),
+]
+Numeric = Annotated[
+    bool,
+    typer.Option("--numeric", help="Compute the same on every node, and compare the bits."),
+]
+CollectiveOption = Annotated[
+    Backend | None,
+    typer.Option("--collective", help="Run an all-reduce over the nodes, and check its value."),
+]
+Interface = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="For --collective: the network interface, instead of torch's choice."
+    ),
+]
+Port = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", min=1, max=65535, help="For --collective: the port of rank 0; 29500 without."
+    ),
+]
+Wait = Annotated[
+    int | None,
+    typer.Option(
+        metavar="SECONDS",
+        min=1,
+        max=3600,
+        help="For --collective: longest wait for the ranks; 60 without.",
     ),
 ]
 Output = Annotated[

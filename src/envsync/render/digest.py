@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from envsync.compare import ABSENT
 from envsync.hostnames import fold_names
 from envsync.judge import UNFIT, UNLIKE
 from envsync.model import UNKNOWN
+from envsync.ranks import as_text
 from envsync.rules import Level
 
 STATES = ("failed", "drifted", "unfit", "warned", "in sync")
@@ -81,6 +82,10 @@ class Digest:
     differences: tuple[Difference, ...]
     """What matters first; otherwise in the order of the JSON."""
     passed: bool
+    checks: tuple[str, ...] = ()
+    """What a computation and an all-reduce came to, a sentence each."""
+    measures: Mapping[str, tuple[str, str, str]] = field(default_factory=dict)
+    """By host: its rank, and latency and bandwidth of its link to its neighbours."""
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -115,7 +120,17 @@ def digest(record: Mapping[str, Any]) -> Digest:
         tuple(_line(each, by_host.get(each["host"], ())) for each in result["hosts"]),
         tuple(sorted(differences, key=lambda row: not row.matters)),
         record["exit_code"] == 0,
+        tuple(result.get("checks") or ()),
+        _measures(result.get("collective")),
     )
+
+
+def _measures(collective: Mapping[str, Any] | None) -> Mapping[str, tuple[str, str, str]]:
+    ranks: Mapping[str, Mapping[str, Any]] = (collective or {}).get("ranks", {})
+    return {
+        host: as_text(each["rank"], each["link_latency"], each["link_bandwidth"])
+        for host, each in ranks.items()
+    }
 
 
 def _line(host: Mapping[str, Any], found: Sequence[Mapping[str, Any]]) -> Line:

@@ -6,7 +6,7 @@ case keeps its name and its history from run to run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -26,6 +26,10 @@ def junit(digest: Digest) -> str:
         for kind in dict.fromkeys((*KINDS, *extra)):
             found = [each for each in line.findings if each["cause"] == kind]
             _judged(_case(suite, line, kind), line, found, digest.fail_on)
+    if digest.checks:
+        # A suite has no words of its own; what failed is said of the nodes.
+        case = SubElement(suite, "testcase", classname="envsync", name="together", time="0")
+        SubElement(case, "system-out").text = legible("\n".join(_checks(digest)))
     suite.set("timestamp", digest.at[:19])
     suite.set("time", "0")
     suite.set("tests", str(len(suite)))
@@ -64,6 +68,12 @@ def _judged(case: Element, line: Line, found: Sequence[Mapping[str, Any]], fail_
         failure.text = _said(failing)
     if rest := [each for each in found if each not in failing]:
         SubElement(case, "system-out").text = _said(rest)
+
+
+def _checks(digest: Digest) -> Iterator[str]:
+    yield from digest.checks
+    for host, (rank, latency, bandwidth) in digest.measures.items():
+        yield f"{host}: rank {rank}, {latency}, {bandwidth}"
 
 
 def _said(found: Sequence[Mapping[str, Any]]) -> str:

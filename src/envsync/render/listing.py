@@ -46,6 +46,14 @@ def remarks(found: Sequence[Finding], fold: Fold, to: Console) -> None:
         to.print(Text(f"    {reason} To do: {hint}.", "dim"), soft_wrap=True)
 
 
+def measures(found: Mapping[Host, tuple[str, str, str]], fold: Fold) -> Table:
+    """How each node's link to its neighbours is; one row a node, since no two are alike."""
+    table = make("node", "rank", "latency", "bandwidth")
+    for host, cells in found.items():
+        table.add_row(fold([host]), *cells)
+    return table
+
+
 def generations(kept: Mapping[Host, Kept], fold: Fold) -> Table:
     """One row for each generation of a node, nodes with the same in one."""
     table = make("nodes", "generation", "state", "built", "size")

@@ -17,6 +17,7 @@ def markdown(digest: Digest) -> str:
     """GitHub's and GitLab's Markdown."""
     mark = "✅" if digest.passed else "❌"
     parts = [f"## {mark} envsync verify: {_plain(digest.headline)}", "", *_nodes(digest.lines)]
+    parts += _checks(digest)
     parts += _findings(digest.lines)
     parts += _differences(digest.differences)
     parts += ["", f"<sub>envsync {_plain(digest.envsync)}, {_plain(digest.at)}</sub>", ""]
@@ -31,6 +32,16 @@ def _nodes(lines: Sequence[Line]) -> Iterator[str]:
         ("nodes", "result", *FACTS, "packages"),
         ((_code(fold_names(hosts)), *map(_plain, cells)) for cells, hosts in alike.items()),
     )
+
+
+def _checks(digest: Digest) -> Iterator[str]:
+    """What was tried on all nodes together, and how their links are."""
+    if digest.checks:
+        yield from ("", *(f"- {_plain(each)}" for each in digest.checks))
+    if digest.measures:
+        rows = [(_code(host), *map(_plain, cells)) for host, cells in digest.measures.items()]
+        columns = ("node", "rank", "latency", "bandwidth")
+        yield from _folded(f"The links of {_count(rows, 'rank')}", _table(columns, rows))
 
 
 def _findings(lines: Sequence[Line]) -> Iterator[str]:
@@ -68,8 +79,8 @@ def _values(difference: Difference) -> str:
     return "<br>".join([*shown, *([f"and {more} other values"] if more > 0 else [])])
 
 
-def _count(rows: Sequence[object]) -> str:
-    return "1 thing" if len(rows) == 1 else f"{len(rows)} things"
+def _count(rows: Sequence[object], what: str = "thing") -> str:
+    return f"1 {what}" if len(rows) == 1 else f"{len(rows)} {what}s"
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

@@ -64,6 +64,7 @@ code { font: .92em ui-monospace, monospace; }
 <span id="shown" aria-live="polite"></span></div>
 <div class="scroll"><table class="matrix" id="nodes">
 $matrix</table></div>
+$checks
 <h2>What differs between the nodes</h2>
 <div class="scroll all">$differences</div>
 <script>

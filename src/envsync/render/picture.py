@@ -14,7 +14,7 @@ from envsync.render.table import make
 
 WIDTH = 140
 MOST_ROWS = 40
-"""Differences that are shown; a picture has no scroll bar."""
+"""Differences and links that are shown; a picture has no scroll bar."""
 _COLOURS = {"in sync": "green", "warned": "yellow"}
 
 
@@ -29,6 +29,13 @@ def picture(digest: Digest) -> str:
         style = _COLOURS.get(state, "red")
         nodes.add_row(Text(fold_names(hosts)), Text(state, style), *map(Text, cells))
     console.print(nodes)
+    if digest.measures:
+        links = make("node", "rank", "latency", "bandwidth")
+        for host, measured in list(digest.measures.items())[:MOST_ROWS]:
+            links.add_row(Text(host), *map(Text, measured))
+        console.print(links)
+    for said in digest.checks:
+        console.print(Text(said))
     if digest.differences:
         table = make("group", "name", "on most nodes", "elsewhere")
         for row in digest.differences[:MOST_ROWS]:

@@ -13,6 +13,7 @@ from envsync.model import Host
 from envsync.observation import Switch
 from envsync.ping import Pong
 from envsync.prune import Kept, Pruned
+from envsync.ranks import measures
 from envsync.render import listing, table
 from envsync.render.ends import count_holding, count_nodes, troubles
 from envsync.render.table import Fold
@@ -82,6 +83,10 @@ def verified(
     if drift:
         to.print(listing.findings(drift, fold))
     listing.remarks(rest, fold, to)
+    if found := measures(verdict.gathering):
+        to.print(listing.measures(found, fold))
+    for said in verdict.checks:
+        to.print(Text(said))
     if verdict.unknown:
         to.print(
             Text.assemble(

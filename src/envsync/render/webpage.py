@@ -36,6 +36,7 @@ def webpage(digest: Digest) -> str:
         "name": _text(digest.name),
         "counts": "".join(_counts(digest.counts)),
         "about": _text(_about(digest)),
+        "checks": "".join(_checks(digest)),
         "matrix": "".join(_matrix(digest.lines, columns)),
         "differences": "".join(_differences(digest.differences)),
     }
@@ -54,6 +55,22 @@ def _counts(counts: Mapping[str, int]) -> Iterator[str]:
             f'<button type="button" class="count {_word(state)}" data-find="{_word(state)}"'
             f' aria-pressed="false"><b>{count}</b> {state}</button>'
         )
+
+
+def _checks(digest: Digest) -> Iterator[str]:
+    """What was tried on all nodes together, and how their links are."""
+    if digest.checks:
+        yield f"<ul>{''.join(f'<li>{_text(each)}</li>' for each in digest.checks)}</ul>"
+    if digest.measures:
+        heads = "".join(
+            f"<th scope=col>{name}</th>" for name in ("node", "rank", "latency", "bandwidth")
+        )
+        yield '<details><summary>The links between the nodes</summary><div class="scroll all">'
+        yield f"<table><thead><tr>{heads}</tr></thead><tbody>"
+        for host, cells in digest.measures.items():
+            values = "".join(f"<td>{_text(cell)}</td>" for cell in cells)
+            yield f"<tr><th scope=row>{_text(host)}</th>{values}</tr>\n"
+        yield "</tbody></table></div></details>"
 
 
 def _matrix(lines: Sequence[Line], columns: Sequence[Difference]) -> Iterator[str]:

@@ -205,3 +205,26 @@ def test_nodes_that_are_all_well() -> None:
     assert "Nothing differs" in webpage(found)
     assert "<details>" not in markdown(found)
     assert ET.fromstring(junit(found)).get("failures") == "0"  # noqa: S314
+
+
+def test_every_form_says_what_was_computed_and_reduced() -> None:
+    one = record()
+    rank = {"rank": 0, "stage": "measured", "ok": True, "failed": "", "missing": []}
+    figures = {"latency": 1e-3, "bandwidth": 1e9, "link_latency": 5e-5, "link_bandwidth": 2e9}
+    meeting = {"backend": "gloo", "address": "n", "port": 1, "interface": "", "wait": 60}
+    one["result"] |= {
+        "numeric": {"gpu01": None},
+        "collective": {"meeting": meeting, "ranks": {"gpu01": rank | figures}, "absent": {}},
+        "checks": [f"numeric: all well {EVIL}"],
+    }
+    jsonschema.Draft202012Validator(schema()).validate(one)
+    found = digest(one)
+    assert found.measures == {"gpu01": ("0", "50 µs", "2.0 GB/s")}
+    for text in (markdown(found), webpage(found), junit(found)):
+        assert "numeric: all well" in text.replace("&#58;", ":")
+        assert "2.0 GB/s" in text
+    picture_text = picture(found).replace("&#160;", " ")
+    assert "2.0 GB/s" in picture_text
+    assert "script" not in _Page(markdown(found)).tags
+    assert _Page(webpage(found)).tags.count("script") == 1
+    xmlschema.XMLSchema(str(ROOT / "tests/unit/data/junit.xsd")).validate(junit(found))

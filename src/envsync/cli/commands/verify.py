@@ -17,6 +17,7 @@ from envsync.cli.options import FailOn
 from envsync.cli.reporting import Reports
 from envsync.cli.session import Session
 from envsync.cli.target import Target, find_target
+from envsync.collective import Gathering, Request
 from envsync.errors import ExitCode, InputError
 from envsync.model import Host
 from envsync.recipe import Wanted
@@ -24,7 +25,7 @@ from envsync.render import envelope, reading, screens, watching
 from envsync.render.digest import digest
 from envsync.report import HostReport
 from envsync.rules import Level
-from envsync.verify import Seen, Verdict, judge, look_at_all
+from envsync.verify import Looks, Seen, Verdict, judge, look_at_all, reduce_over
 from envsync.watch import Change, Look, changes, take
 
 
@@ -33,10 +34,12 @@ class Looking:
     """How verify looks, and where it writes what it saw."""
 
     fail_on: FailOn
-    deep: bool
+    looks: Looks
     every: int | None
     """Seconds from one look to the next; None: there is just one."""
     report_files: Sequence[Path]
+    request: Request | None = None
+    """An all-reduce over the nodes that answered."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,20 @@ class Sight:
     exit_code: ExitCode
 
 
+def request_for(
+    backend: str | None, interface: str | None, port: int | None, wait: int | None
+) -> Request | None:
+    """The all-reduce that was asked for. Raises InputError for words about none."""
+    given = {"backend": backend, "interface": interface, "port": port, "wait": wait}
+    words = {name: value for name, value in given.items() if value is not None}
+    if backend is None and words:
+        raise InputError(
+            f"--{next(iter(words))} says how an all-reduce is to be run, and none is asked for",
+            hint="add --collective gloo, or nccl",
+        )
+    return Request(**words) if words else None  # type: ignore[arg-type]  # typer's own kinds
+
+
 def verify(where: Where, looking: Looking, *, as_json: bool) -> int:
     """Probe all hosts and say what is not as it should be."""
     files = Reports.named(looking.report_files)
@@ -59,25 +76,24 @@ def verify(where: Where, looking: Looking, *, as_json: bool) -> int:
     if looking.every is not None:
         return _watch(session, where, target, looking, files)
     with session:
-        seen = _look(session, target, looking)
-    sight = _judged(session, seen, target.wanted, looking)
+        seen, gathering = _look(session, target, looking)
+    sight = _judged(session, judge(seen, target.wanted, gathering), looking)
     screens.verified(session.out, target.name, sight.verdict, sight.reports, session.fold)
     result = _result(target.name, looking, sight)
     files.write(envelope.envelope_record("verify", sight.exit_code, result))
     return session.finish(sight.exit_code, result)
 
 
-def _look(session: Session, target: Target, looking: Looking) -> Mapping[Host, Seen]:
-    again = looking.every is not None
-    return look_at_all(
-        session.fleet, target.hosts, target.name, wide=True, deep=looking.deep, again=again
-    )
+def _look(
+    session: Session, target: Target, looking: Looking
+) -> tuple[Mapping[Host, Seen], Gathering | None]:
+    fleet, request = session.fleet, looking.request
+    again, stay = looking.every is not None, request is not None
+    seen = look_at_all(fleet, target.hosts, target.name, looking.looks, again=again, stay=stay)
+    return seen, reduce_over(fleet, seen, request) if request else None
 
 
-def _judged(
-    session: Session, seen: Mapping[Host, Seen], wanted: Wanted | None, looking: Looking
-) -> Sight:
-    verdict = judge(seen, wanted)
+def _judged(session: Session, verdict: Verdict, looking: Looking) -> Sight:
     failing = {Level.ERROR, Level(looking.fail_on)}
     wrong = any(finding.level in failing for finding in verdict.findings)
     exit_code = ExitCode.DIFFERENT if session.failed or wrong else ExitCode.OK
@@ -98,14 +114,24 @@ def _result(
         "hosts": [envelope.host_record(report) for report in sight.reports],
         "findings": envelope.plain([each for each in found if each.level is Level.ERROR]),
         "remarks": envelope.plain([each for each in found if each.level is not Level.ERROR]),
-        "files": {str(host): envelope.plain(each.files) for host, each in verdict.seen.items()}
-        if looking.deep
-        else None,
+        **_beyond(verdict, looking.looks),
         "not_in_lock": [str(host) for host in verdict.unknown],
         "differences": envelope.rows_record(
             [row for row in verdict.rows if row.differs], tuple(verdict.seen)
         ),
         "changes": None if changed is None else envelope.plain(list(changed)),
+    }
+
+
+def _beyond(verdict: Verdict, looks: Looks) -> dict[str, object]:
+    """What only some runs look at; null where this one did not."""
+    files = {str(host): envelope.plain(each.files) for host, each in verdict.seen.items()}
+    numeric = {str(host): envelope.plain(each.numeric) for host, each in verdict.seen.items()}
+    return {
+        "files": files if looks.deep else None,
+        "numeric": numeric if looks.numeric else None,
+        "collective": envelope.plain(verdict.gathering),
+        "checks": list(verdict.checks),
     }
 
 
@@ -158,10 +184,11 @@ def _watch(
         with session:
             while True:
                 began = time.monotonic()
-                seen = _look(session, target, looking)
+                seen, gathering = _look(session, target, looking)
                 if exit_code is not None and not _is_before(session.deadline):
                     return exit_code  # a look that was cut short says nothing of the hosts
-                sight = _judged(session, seen, _wanted_now(where, target), looking)
+                verdict = judge(seen, _wanted_now(where, target), gathering)
+                sight = _judged(session, verdict, looking)
                 with session.between_looks():
                     watcher.tell(sight)
                     exit_code = sight.exit_code
