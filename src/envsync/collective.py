@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from envsync.errors import HostError
 from envsync.events import Phase
 from envsync.model import Host
+from envsync.node import Node
 from envsync.probes.collective import (
     Meeting,
     Muster,
@@ -18,7 +19,7 @@ from envsync.probes.collective import (
     parse_rank,
     take_part,
 )
-from envsync.runner import Fleet, Node
+from envsync.runner import Fleet
 from envsync.wide import System, Wide
 
 _STRAGGLING = 15.0

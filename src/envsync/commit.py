@@ -14,8 +14,9 @@ from envsync.errors import CommandTimeoutError, ConnectError, HostError, LinkLos
 from envsync.events import Busy, Ended, Failed, Outcome, Phase
 from envsync.generations import Slot
 from envsync.model import Host
+from envsync.node import Node
 from envsync.report import HostReport
-from envsync.runner import Fleet, Node
+from envsync.runner import Fleet
 
 _HOLDS_IT = frozenset({Outcome.SWITCHED, Outcome.INSTALLED, Outcome.IN_SYNC})
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from envsync.errors import HostError
 from envsync.events import Ended, Outcome, Phase
 from envsync.model import Host
+from envsync.node import Node
 from envsync.reference import Reference, parse, reading
-from envsync.runner import Fleet, Node
+from envsync.runner import Fleet
 from envsync.verify import look
 
 

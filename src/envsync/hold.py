@@ -21,8 +21,9 @@ from envsync.errors import HostError
 from envsync.events import Phase, Shared
 from envsync.generations import QUICK
 from envsync.model import Host
+from envsync.node import Node
 from envsync.ports import Command
-from envsync.runner import Fleet, Node
+from envsync.runner import Fleet
 
 
 def _token() -> str:

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from envsync.events import Ended, Outcome, Phase
 from envsync.flavours import Conda
 from envsync.model import Host
+from envsync.node import Node
 from envsync.observation import observe, parse
 from envsync.ports import Reached
-from envsync.runner import Fleet, Node
+from envsync.runner import Fleet
 
 _NOBODYS = "envsync-ping"
 """The name of an environment to look for, since looking needs one."""

@@ -12,9 +12,10 @@ from envsync.errors import HostError
 from envsync.events import Ended, Outcome, Phase
 from envsync.hold import Held
 from envsync.model import Facts, Host
+from envsync.node import Node
 from envsync.observation import Observation
 from envsync.plan import Action, Plan, Step
-from envsync.runner import Fleet, Node
+from envsync.runner import Fleet
 from envsync.spec import EnvironmentSpec
 
 

@@ -11,8 +11,9 @@ from envsync.events import Ended, Outcome, Phase
 from envsync.flavours import Conda
 from envsync.hold import Held, Ticket, holding
 from envsync.model import Host
+from envsync.node import Node
 from envsync.observation import Observation
-from envsync.runner import Fleet, Node
+from envsync.runner import Fleet
 
 
 @dataclass(frozen=True)

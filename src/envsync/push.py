@@ -12,12 +12,13 @@ from envsync.events import Ended, Failed, Noted, Outcome, Phase
 from envsync.hold import Held, Ticket, holding, tidy
 from envsync.lock import Lock, Section
 from envsync.model import Facts, Host
+from envsync.node import Node
 from envsync.observation import Observation
 from envsync.plan import Action, Plan, Standing, Step, make_plan, notes, refusals, standing
 from envsync.prepare import Builders, leave_alone, prepare_all
 from envsync.recipe import Recipe, locked, unlocked
 from envsync.room import ask_cache, parse_cached
-from envsync.runner import Fleet, Node
+from envsync.runner import Fleet
 from envsync.solve import Canaries, solve_all
 from envsync.spec import EnvironmentSpec
 

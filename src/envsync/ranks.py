@@ -17,6 +17,9 @@ COLLECTIVE = "collective"
 SLOW = 3
 """How many times slower than the middle one a link is that is told."""
 
+_FEWEST = 3
+"""Of two nodes nobody knows which one is slow."""
+
 _REASON = "A run on these nodes would hang or fail just so."
 _HANGS = "All other ranks wait for it."
 
@@ -87,9 +90,8 @@ def _did(stage: str) -> str:
 
 
 def _slow(gathering: Gathering) -> Iterator[Finding]:
-    """With three nodes and more: of two nobody knows which one is slow."""
     links = {h: each.link_bandwidth for h, each in gathering.ranks.items() if each.link_bandwidth}
-    if len(links) < SLOW:
+    if len(links) < _FEWEST:
         return
     usual = median(links.values())
     for host, bandwidth in links.items():

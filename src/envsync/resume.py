@@ -9,8 +9,9 @@ from envsync.errors import HostError
 from envsync.events import Ended, Outcome
 from envsync.hold import Ticket, holding
 from envsync.model import Host
+from envsync.node import Node
 from envsync.observation import Switch
-from envsync.runner import Fleet, Node
+from envsync.runner import Fleet
 
 
 def resume(fleet: Fleet, decision: Decision, ticket: Ticket) -> frozenset[Host]:

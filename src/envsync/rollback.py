@@ -10,9 +10,10 @@ from envsync.events import Ended, Failed, Outcome, Phase
 from envsync.generations import Slot, contents
 from envsync.hold import Ticket, holding
 from envsync.model import Host
+from envsync.node import Node
 from envsync.observation import Observation
 from envsync.plan import Refusal
-from envsync.runner import Fleet, Node
+from envsync.runner import Fleet
 
 
 @dataclass(frozen=True)

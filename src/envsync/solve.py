@@ -12,9 +12,10 @@ from envsync.events import Ended, Noted, Outcome, Phase
 from envsync.generations import SOLVING, Slot
 from envsync.lock import Lock, Section
 from envsync.model import Host, Platform
+from envsync.node import Node
 from envsync.observation import Observation
 from envsync.recipe import requirements, unlocked
-from envsync.runner import Fleet, Node
+from envsync.runner import Fleet
 from envsync.solution import hashes, parse_hashes, parse_solution, solved
 from envsync.spec import EnvironmentSpec
 

@@ -15,6 +15,7 @@ from envsync.events import Ended, Outcome, Phase
 from envsync.generations import Slot, contents
 from envsync.judge import BUILT_IN, DERIVED, Finding, say_odd, unfit, unlike, why, wide_rows
 from envsync.model import Facts, Host, Platform
+from envsync.node import Node
 from envsync.observation import markers
 from envsync.pins import unmet
 from envsync.probes.deep import Files, deep_probe, parse_deep
@@ -22,7 +23,7 @@ from envsync.probes.numeric import Numeric, numeric_probe, parse_numeric
 from envsync.ranks import collected, reduced
 from envsync.recipe import Recipe, Wanted
 from envsync.rules import Level
-from envsync.runner import Fleet, Node
+from envsync.runner import Fleet
 
 _Other = tuple[str, Collection[int], Collection[str]]
 """A fact of torch, the nodes that differ in it, and the facts that differ with it."""

@@ -17,7 +17,8 @@ from envsync.events import Event, Failed, Shared
 from envsync.hold import Owner, Ticket, holding, take, tidy
 from envsync.limits import Limits
 from envsync.model import Host
-from envsync.runner import Fleet, Node
+from envsync.node import Node
+from envsync.runner import Fleet
 from envsync.transport.local import LocalTransport
 
 TRANSPORT = LocalTransport()
@@ -117,7 +118,7 @@ def test_connection_that_has_ended_is_succeeded(tmp_path: Path) -> None:
         "import sys; sys.path.insert(0, 'tests/unit')\n"
         "from envsync.hold import Ticket, take\n"
         "from envsync.model import Host\n"
-        "from envsync.runner import Node\n"
+        "from envsync.node import Node\n"
         "from envsync.transport.local import LocalTransport\n"
         "node = Node(Host('gpu01'), LocalTransport().connect(Host('gpu01')), lambda _: None)\n"
         f"take(node, {str(tmp_path)!r}, 'train', Ticket('gone@far'))\n"

@@ -13,8 +13,9 @@ from envsync.errors import ConnectError, HostError, LinkLostError
 from envsync.events import Event, Failed, Phase, Progress
 from envsync.limits import Limits
 from envsync.model import Host
+from envsync.node import Node
 from envsync.ports import Command, Completed, Connection, LineSink
-from envsync.runner import Fleet, Node
+from envsync.runner import Fleet
 
 HOSTS = [Host(f"n{number}") for number in range(8)]
 ECHO = Command("echo")
