@@ -21,6 +21,37 @@ class _Sign:
 
 # The first that matches wins; so the order is from certain to vague.
 _SIGNS = (
+    # Words of install.sh and uninstall.sh.
+    _Sign(
+        "noexec",
+        r"^noexec: (?P<what>[^\n]+)",
+        "no program may be run there",
+        "its file system is mounted noexec: choose another place with --prefix",
+    ),
+    _Sign(
+        "needs-bash",
+        r"^needs-bash: (?P<what>[^\n]+)",
+        "the installer is for bash, which this host does not have",
+        "take a newer installer, whose first line names sh, or --flavour micromamba",
+    ),
+    _Sign(
+        "installer-damaged",
+        r"^installer-damaged: (?P<what>[^\n]+)|^only part of [^\n]*installer",
+        "the installer did not arrive as it was sent",
+        "run it again; if it stays so, look at the host's disk",
+    ),
+    _Sign(
+        "in-the-way",
+        r"^in-the-way: (?P<what>[^\n]+)",
+        "something is there that envsync did not make",
+        "choose another place with --prefix, or see to what is there",
+    ),
+    _Sign(
+        "wrong-architecture",
+        r"Exec format error|cannot execute binary file",
+        "the installer is for another architecture than this host's",
+        "name one for this architecture with --installer, or let envsync fetch it",
+    ),
     _Sign(
         "disk-full",
         r"No space left on device|NoSpaceLeftError|Disk quota exceeded",
@@ -50,6 +81,18 @@ _SIGNS = (
         r"UnsatisfiableError|Could not solve for environment",
         "the packages that the file asks for do not fit together",
         "loosen a pin; the output names the ones that clash",
+    ),
+    _Sign(
+        "not-whole",
+        r"^not-whole: (?P<what>[^\n]+)",
+        "the installer ended without an error, and what it made does not run",
+        "see what it printed; nothing of it was kept, or a next run ends what it began",
+    ),
+    _Sign(
+        "no-init",
+        r"^no-init: (?P<what>[^\n]*)",
+        "conda knows no set-up for this user's login shell",
+        "leave out --init, or set the shell up by hand",
     ),
     _Sign(
         "pip",

@@ -97,9 +97,8 @@ class Observation:
 
 def observe(name: str) -> Command:
     """The command whose answer `parse` reads. `name` is the environment's."""
-    return Command(
-        scripts.load("fingerprint.sh") + scripts.load("observe.sh"), (name,), timeout=60.0
-    )
+    parts = ("fingerprint.sh", "room.sh", "observe.sh")
+    return Command("".join(map(scripts.load, parts)), (name,), timeout=60.0)
 
 
 def parse(done: Completed) -> Observation:

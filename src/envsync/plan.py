@@ -225,7 +225,7 @@ def _unable(host: Host, seen: Observation) -> Refusal:
             host,
             "no-conda",
             "no conda, mamba or micromamba was found",
-            "install Miniforge in that user's home, or set CONDA_EXE in its login shell",
+            "`envsync bootstrap` installs one; or set CONDA_EXE in that user's login shell",
         )
     return Refusal(
         host,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
 from envsync.model import Host
@@ -27,9 +28,10 @@ class Command:
 
     script: str
     args: tuple[str, ...] = ()
-    stdin: bytes | None = None
-    """Bytes the script reads on standard input. With None the script's standard input is
-    empty, and the far side ends the script when the connection goes away."""
+    stdin: bytes | Path | None = None
+    """What the script reads on standard input: bytes, or those of a file on this machine, which
+    are read as they are sent. With None the script's standard input is empty, and the far side
+    ends the script when the connection goes away."""
     timeout: float = 60.0
     """Seconds, enforced on the far side by `timeout(1)`; we add a backstop."""
 

@@ -126,7 +126,7 @@ def _observe(node: Node, name: str) -> tuple[Observation, Conda]:
         raise HostError(
             "no-environment",
             f"there is no environment {name}, since there is no conda",
-            hint="`envsync push` makes it where conda is",
+            hint="`envsync bootstrap` installs one, and `envsync push` makes the environment",
         )
     return seen, seen.conda
 

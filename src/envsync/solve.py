@@ -92,7 +92,11 @@ def solve(node: Node, seen: Observation, spec: EnvironmentSpec, timeout: float) 
     way: its place is one that no link ever points to.
     """
     if seen.conda is None:
-        raise HostError("no-conda", "no conda, mamba or micromamba was found")
+        raise HostError(
+            "no-conda",
+            "no conda, mamba or micromamba was found",
+            hint="`envsync bootstrap` installs one",
+        )
     recipe = unlocked(spec)
     slot = Slot(seen.envs_dir, spec.name, SOLVING)
     node.must(Phase.SOLVE, slot.discard())

@@ -66,6 +66,14 @@ def test_input_and_output_are_bytes(connection: Connection) -> None:
     assert connection.run(Command("cat", stdin=payload)).stdout == payload
 
 
+def test_file_of_this_machine_is_input(connection: Connection, tmp_path: Path) -> None:
+    file = tmp_path / "big"
+    file.write_bytes(bytes(range(256)) * 4096 * 5)
+    done = connection.run(Command("wc -c; exit 3", stdin=file))
+    assert (done.text.strip(), done.exit_code) == (str(5 << 20), 3)
+    assert connection.run(Command("exit 4", stdin=file)).exit_code == 4
+
+
 def test_without_input_the_script_finds_none(connection: Connection) -> None:
     assert connection.run(Command("wc -c")).text.strip() == "0"
 

@@ -30,6 +30,7 @@ for command in (
     looking.log,
     looking.status,
     changing.prune,
+    changing.bootstrap,
     looking.ping,
     looking.export,
     writing.lint,

@@ -1,15 +1,16 @@
-"""What changes nodes: the grammar of push, lock, rollback, resume and prune.
+"""What changes nodes: the grammar of push, lock, rollback, resume, prune and bootstrap.
 
 What a command does is imported when it is called, so that `--help` pays for none of it.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from envsync.cli.bundles import Connecting, Where, reaching_hosts
+from envsync.cli.bundles import Connecting, Selecting, Where, reaching_hosts
 from envsync.cli.options import (
     DEFAULT_FILE,
     AsJson,
@@ -17,7 +18,9 @@ from envsync.cli.options import (
     BreakLock,
     Canary,
     EnvironmentFile,
+    FlavourOption,
     Force,
+    MaybeHosts,
     NoLock,
     OnlyDrifted,
     Rebuild,
@@ -46,7 +49,7 @@ def push(
     named: Where,
     as_json: AsJson = False,
 ) -> None:
-    """Make the environment of FILE on every host; all switch, or none.
+    """Make FILE's environment on every host; all switch, or none.
 
     FILE is solved once, on one host of each platform; the lock beside it says what every host
     installs. A host that holds that already is left alone. A host that fails is named with its
@@ -105,7 +108,7 @@ def rollback(
     where: Where,
     as_json: AsJson = False,
 ) -> None:
-    """Make the generation before this one current again on every host.
+    """Go back to the generation before this one on every host.
 
     All hosts or none: a host that cannot go back leaves all where they are. Nothing is built
     or downloaded.
@@ -158,3 +161,100 @@ def prune(
 
     wishes = Wishes(keep, ticket(break_lock=break_lock), dry_run, clean)
     raise typer.Exit(prune(where, wishes, as_json=as_json))
+
+
+@reaching_hosts
+def bootstrap(
+    hosts: MaybeHosts = None,
+    flavour: FlavourOption = None,
+    installer: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--installer",
+            metavar="FILE",
+            help="Use this installer; repeatable, one for each architecture.",
+        ),
+    ] = None,
+    sha256: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sha256", metavar="SUM", help="What the installer must be; repeatable like it."
+        ),
+    ] = None,
+    mirror: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="URL", help="Fetch from this folder, in place of the publisher's."
+        ),
+    ] = None,
+    prefix: Annotated[
+        str | None,
+        typer.Option(
+            "--prefix", metavar="PATH", help="Where to on the nodes; by default ~/miniforge3."
+        ),
+    ] = None,
+    channel: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--channel",
+            metavar="CHANNEL",
+            help="A channel, or a mirror's address, for its .condarc; repeatable.",
+        ),
+    ] = None,
+    shell: Annotated[
+        bool, typer.Option("--init", help="Run `conda init`, which writes to ~/.bashrc.")
+    ] = False,
+    upgrade: Annotated[
+        bool, typer.Option("--upgrade", help="Run a newer installer over what envsync installed.")
+    ] = False,
+    remove: Annotated[
+        bool, typer.Option("--remove", help="Remove what envsync installed.")
+    ] = False,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Remove it with its environments, whoever runs there."),
+    ] = False,
+    accept_terms: Annotated[
+        bool,
+        typer.Option("--accept-terms", help="You have accepted Anaconda's terms of service."),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Look at every host and say what would be done.")
+    ] = False,
+    break_lock: BreakLock = False,
+    timeout: Annotated[
+        float,
+        typer.Option(metavar="SECONDS", min=1, help="Longest time for one host's installation."),
+    ] = 3600.0,
+    file: EnvironmentFile = DEFAULT_FILE,
+    *,
+    selecting: Selecting,
+    connecting: Connecting,
+    as_json: AsJson = False,
+) -> None:
+    """Install a conda on the hosts that have none.
+
+    Miniforge in the user's home, unless told otherwise; no root is needed, and no shell file is
+    touched without --init. The installer is fetched once, checked by its sha256, and sent to
+    each host once. A host that has a conda is left alone.
+    """
+    from envsync.cli.commands.bootstrap import Request, bootstrap
+    from envsync.cli.session import ticket
+    from envsync.fetch import Source
+    from envsync.installers import Flavour
+    from envsync.provision import Wishes
+
+    wishes = Wishes(
+        prefix or "",
+        tuple(channel or ()),
+        shell,
+        upgrade,
+        remove,
+        force,
+        dry_run,
+        timeout,
+    )
+    source = Source(Flavour(flavour or Flavour.MINIFORGE), mirror or "", tuple(sha256 or ()))
+    where = Where(hosts, file, None, connecting, selecting)
+    request = Request(where, wishes, source, tuple(installer or ()), accept_terms, as_json)
+    raise typer.Exit(bootstrap(request, ticket(break_lock=break_lock)))

@@ -182,7 +182,7 @@ def export(
     connecting: Connecting,
     as_json: AsJson = False,
 ) -> None:
-    """Print the environment of one node as a portable environment.yml.
+    """Print one node's environment as a portable environment.yml.
 
     Changes nothing there. Credentials are never in the output.
     """

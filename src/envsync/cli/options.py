@@ -42,6 +42,14 @@ class Backend(StrEnum):
     NCCL = "nccl"
 
 
+class FlavourName(StrEnum):
+    """What `envsync bootstrap` installs."""
+
+    MINIFORGE = "miniforge"
+    MINICONDA = "miniconda"
+    MICROMAMBA = "micromamba"
+
+
 class ImageFormat(StrEnum):
     """What reads the text that `envsync image` prints."""
 
@@ -113,6 +121,10 @@ OnlyDrifted = Annotated[
 ]
 OnlyGroups = Annotated[
     list[Group] | None, typer.Option("--only", help="Only this group of things; repeatable.")
+]
+FlavourOption = Annotated[
+    FlavourName | None,
+    typer.Option("--flavour", help="What to install; miniforge, unless told otherwise."),
 ]
 Limit = Annotated[
     list[str] | None,

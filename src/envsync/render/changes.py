@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from rich.console import Console
 from rich.text import Text
 
+from envsync.bootstrap import Provided
 from envsync.compare import Row
 from envsync.events import Outcome
 from envsync.lock import Lock
 from envsync.model import Host
 from envsync.push import Pushed
-from envsync.render import table
+from envsync.render import listing, table
 from envsync.render.ends import count_holding, count_nodes, host_notes, troubles
 from envsync.render.table import Fold
 from envsync.report import HostReport
@@ -131,6 +132,22 @@ def locked(
         to.print(Text(f"{file} is up to date.", "bold red" if failed else "bold green"))
     else:
         to.print(Text(f"{file} written.", "bold yellow" if failed else "bold green"))
+
+
+def bootstrapped(
+    to: Console, done: Mapping[Host, Provided], reports: Sequence[HostReport], fold: Fold
+) -> None:
+    """Which conda each host has now, where, and who installed it."""
+    to.print(listing.provided(done, reports, fold))
+    host_notes(to, reports, fold)
+    troubles(to, reports, fold)
+    counts = Counter(report.outcome for report in reports if report.outcome and not report.failure)
+    said = ", ".join(f"{count_nodes(count)} {outcome}" for outcome, count in counts.items())
+    failures = sum(report.failure is not None for report in reports)
+    parts = ([said] if said else []) + (
+        [f"{count_nodes(failures)} failed: see above"] if failures else []
+    )
+    to.print(Text(f"{'; '.join(parts)}.", "bold red" if failures else "bold green"))
 
 
 def resumed(

@@ -10,13 +10,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from envsync.bootstrap import Provided
 from envsync.judge import Finding
 from envsync.model import Host
 from envsync.observation import Switch
 from envsync.ping import Pong
 from envsync.prune import Kept, Pruned
 from envsync.render.table import Fold, grouped, make, size
-from envsync.report import Entry
+from envsync.report import Entry, HostReport
 
 _EACH_BY_ITSELF = 20
 """Hosts up to which each is shown with its address; more are folded."""
@@ -137,6 +138,22 @@ def pruned(done: Mapping[Host, Pruned], fold: Fold) -> Table:
         {host: (each.generations, each.kept_for) for host, each in done.items()}
     ).items():
         table.add_row(fold(hosts), "\n".join(names) or "none", Text(why, "yellow"))
+    return table
+
+
+def provided(done: Mapping[Host, Provided], reports: Sequence[HostReport], fold: Fold) -> Table:
+    """One row for all nodes that have the same conda now."""
+    table = make("nodes", "result", "conda", "in", "installed with")
+    nothing = Provided("")
+    cells = {}
+    for report in reports:
+        each = done.get(report.host, nothing)
+        result = f"failed: {report.failure.cause}" if report.failure else str(report.outcome or "")
+        result += f" (shared with {fold([report.shares])})" if report.shares else ""
+        cells[report.host] = (result, each.conda or "-", each.prefix or "-", each.installer or "-")
+    for (result, *rest), hosts in grouped(cells).items():
+        style = "red" if result.startswith("failed") else "green"
+        table.add_row(fold(hosts), Text(result, style), *rest)
     return table
 
 

@@ -6,12 +6,13 @@
 
 name=$1
 
-say() { printf '%s\t%s\n' "$1" "$2"; }
-
 found=
 try() { # path, how it was found
     [ -z "$found" ] || return 0
     case $1 in /*) ;; *) return 0 ;; esac
+    # What `envsync bootstrap` has begun and not ended is nothing to build on (see install.sh).
+    root=${1%/*/*}
+    [ ! -e "${root%/*}/.envsync/bootstrap-${root##*/}/begun" ] || return 0
     if [ -f "$1" ] && [ -x "$1" ]; then
         found=$1
         say conda_exe "$1"
@@ -42,6 +43,8 @@ find_conda() {
         # Every prefix that conda made, root prefixes among them (conda's user-wide list).
         while IFS= read -r prefix; do
             try_tools "$prefix/condabin" environments.txt
+            # What `bin` holds may be any environment's package, but not where bootstrap was.
+            [ ! -e "$prefix/.envsync-bootstrap" ] || try_tools "$prefix/bin" environments.txt
         done <"$HOME/.conda/environments.txt"
     fi
     for base in "$HOME" /opt /usr/local; do
@@ -80,6 +83,8 @@ ask_login_shell() {
 root_prefix() { # of $found
     case $found in
     */micromamba)
+        root_prefix=${found%/*/*}
+        [ ! -e "$root_prefix/.envsync-bootstrap" ] || return 0
         for root_prefix in "${MAMBA_ROOT_PREFIX:-}" "$HOME/micromamba" \
             "$HOME/.local/share/mamba"; do
             [ -z "$root_prefix" ] || [ ! -d "$root_prefix" ] || return 0
@@ -163,31 +168,6 @@ envs_dir() { # below $root_prefix
     else
         envs_dir=$HOME/.conda/envs
     fi
-}
-
-say_free() { # where $envs_dir is or will be
-    folder=$envs_dir
-    while [ ! -d "$folder" ] && [ -n "$folder" ]; do
-        folder=${folder%/*}
-    done
-    # GNU's df says both in one go; a file system that counts no inodes has 0 of them.
-    # shellcheck disable=SC2046 # one word each
-    set -- $(df -k --output=avail,iavail,itotal "${folder:-/}" 2>/dev/null)
-    if [ $# -ge 3 ]; then
-        shift $(($# - 3))
-        say free_kib "$1"
-        [ "$3" = 0 ] || say free_inodes "$2"
-        return
-    fi
-    # Names may hold blanks; what is free stands before the percentage.
-    free=
-    for word in $(df -Pk "${folder:-/}" 2>/dev/null); do
-        case $word in
-        [0-9]*%) break ;;
-        esac
-        free=$word
-    done
-    say free_kib "$free"
 }
 
 environment() { # in $envs_dir
@@ -278,7 +258,7 @@ if [ -n "$found" ]; then
     say root_prefix "$root_prefix"
     say conda_version "$version"
     say envs_dir "$envs_dir"
-    say_free
+    say_free "$envs_dir"
     environment
 fi
 exit 0

@@ -14,7 +14,7 @@ from typing import IO
 
 from envsync.model import Host
 from envsync.ports import Command, Completed, Connection, LineSink, Reached
-from envsync.transport.shell import Exchange
+from envsync.transport.shell import Exchange, Feed
 
 _CHUNK = 65536
 _TICK = 0.2
@@ -53,6 +53,8 @@ class LocalConnection:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGTERM)
                 raise
+            finally:
+                exchange.feed.close()
 
     def close(self) -> None:
         self._closed = True
@@ -80,7 +82,7 @@ def _pump(process: subprocess.Popen[bytes], exchange: Exchange) -> None:
     assert process.stdin is not None  # noqa: S101 (Popen was given PIPE)
     assert process.stdout is not None  # noqa: S101
     assert process.stderr is not None  # noqa: S101
-    pending = memoryview(exchange.input)
+    feed = exchange.feed
     feeds = {process.stdout: exchange.feed_stdout, process.stderr: exchange.feed_stderr}
     with selectors.DefaultSelector() as selector:
         for stream in feeds:
@@ -90,8 +92,8 @@ def _pump(process: subprocess.Popen[bytes], exchange: Exchange) -> None:
         while open_streams and not exchange.overdue:
             for key, _ in selector.select(_TICK):
                 if key.fileobj is process.stdin:
-                    pending = _write(process.stdin, pending)
-                    if not pending:
+                    _write(process.stdin, feed)
+                    if not feed.pending:
                         selector.unregister(process.stdin)
                         if exchange.close_input:
                             process.stdin.close()
@@ -104,10 +106,10 @@ def _pump(process: subprocess.Popen[bytes], exchange: Exchange) -> None:
                     open_streams -= 1
 
 
-def _write(stream: IO[bytes], pending: memoryview) -> memoryview:
+def _write(stream: IO[bytes], feed: Feed) -> None:
     """Write as much as a pipe surely takes; a reader that has gone away takes it all."""
     try:
         # A pipe that polls writable has room for at least PIPE_BUF (4096 on Linux) bytes.
-        return pending[os.write(stream.fileno(), pending[:4096]) :]
+        feed.sent(os.write(stream.fileno(), feed.pending[:4096]))
     except BrokenPipeError:
-        return pending[:0]
+        feed.close()

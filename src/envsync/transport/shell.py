@@ -19,6 +19,8 @@ import secrets
 import shlex
 import time
 from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
 
 from envsync.errors import CommandTimeoutError, HostError, LinkLostError
 from envsync.ports import Command, Completed, LineSink
@@ -134,10 +136,59 @@ class Lines:
                 self._sink(text)
 
 
+class Feed:
+    """What is still to be sent: the prologue, then the script's own input.
+
+    A file is read a piece at a time, so that a big one takes no more memory for many hosts.
+    """
+
+    PIECE = 1 << 20
+
+    def __init__(self, prologue: bytes, stdin: bytes | Path | None) -> None:
+        self._file = stdin if isinstance(stdin, Path) else None
+        self._open: BinaryIO | None = None
+        text = stdin if isinstance(stdin, bytes) else b""
+        self._piece = memoryview(prologue + text)
+
+    @property
+    def pending(self) -> memoryview:
+        """The next bytes to send; empty when there are no more."""
+        if not self._piece and self._file is not None:
+            self._piece = memoryview(self._read(self._file))
+        return self._piece
+
+    def sent(self, count: int) -> None:
+        """So many of the pending bytes are on their way."""
+        self._piece = self._piece[count:]
+
+    def close(self) -> None:
+        """Send no more, whoever may have wanted it."""
+        self._piece = self._piece[:0]
+        self._file = None
+        if self._open is not None:
+            self._open.close()
+            self._open = None
+
+    def _read(self, file: Path) -> bytes:
+        try:
+            if self._open is None:
+                self._open = file.open("rb")
+            data = self._open.read(self.PIECE)
+        except OSError as error:
+            raise HostError(
+                "local-file",
+                f"{file} could not be read on this machine: {error.strerror}",
+                hint="see to the file, then run the same command again",
+            ) from error
+        if not data:
+            self.close()
+        return data
+
+
 class Exchange:
     """One command's way over the wire, whatever carries the bytes.
 
-    A transport starts `wire`, sends `input`, closes the far side's standard input when
+    A transport starts `wire`, sends what `feed` has, closes the far side's standard input when
     `close_input` says so, feeds what comes back, and asks `finish` for the result.
     """
 
@@ -154,7 +205,7 @@ class Exchange:
         script = shlex.quote(script_text(command))
         prologue = template.format(mark=mark, script=script, **limit).encode()
         self.wire = wire.format(size=len(prologue), **limit)
-        self.input = prologue + (command.stdin or b"")
+        self.feed = Feed(prologue, command.stdin)
         self.close_input = command.stdin is not None
         self.limit = command.timeout
         self._clock = clock

@@ -10,7 +10,7 @@ import time
 import paramiko
 
 from envsync.ports import Command, Completed, LineSink, Reached
-from envsync.transport.shell import Exchange
+from envsync.transport.shell import Exchange, Feed
 
 _CHUNK = 65536
 _TICK = 0.25
@@ -69,6 +69,7 @@ class SshConnection:
                 channel.exec_command(exchange.wire)
                 exit_code = self._pump(channel, exchange)
             finally:
+                exchange.feed.close()
                 # The answer is here already: a link that breaks now takes nothing with it.
                 with contextlib.suppress(paramiko.SSHException, OSError, EOFError):
                     channel.close()
@@ -86,20 +87,20 @@ class SshConnection:
         """Move bytes both ways, both output streams at once; the exit code, or -1 if cut off."""
         poller = select.poll()
         poller.register(channel.fileno(), select.POLLIN)
-        pending = memoryview(exchange.input)
+        feed = exchange.feed
         heartbeat: Heartbeat | None = None
         try:
             while not channel.closed or _readable(channel):
-                if pending and channel.send_ready():
-                    pending = _send(channel, pending)
-                    if not pending and exchange.close_input:
+                if feed.pending and channel.send_ready():
+                    _send(channel, feed)
+                    if not feed.pending and exchange.close_input:
                         channel.shutdown_write()
                 moved = _drain(channel, exchange)
                 if _finished(channel):
                     return channel.recv_exit_status()
                 if moved:
                     continue
-                poller.poll(1 if pending and channel.send_ready() else _TICK * 1000)
+                poller.poll(1 if feed.pending and channel.send_ready() else _TICK * 1000)
                 if heartbeat is None and exchange.seconds > self._keepalive:
                     heartbeat = Heartbeat(self._transport, self._keepalive)
                 self._check(exchange, heartbeat)
@@ -122,14 +123,15 @@ def _readable(channel: paramiko.Channel) -> bool:
     return channel.recv_ready() or channel.recv_stderr_ready()
 
 
-def _send(channel: paramiko.Channel, pending: memoryview) -> memoryview:
+def _send(channel: paramiko.Channel, feed: Feed) -> None:
     """Send as much as the window takes; a far side that has ended takes it all."""
     try:
-        return pending[channel.send(bytes(pending[:_CHUNK])) :]
+        feed.sent(channel.send(bytes(feed.pending[:_CHUNK])))
     except OSError:
         if channel.closed or channel.exit_status_ready():
-            return pending[:0]
-        raise
+            feed.close()
+        else:
+            raise
 
 
 def _drain(channel: paramiko.Channel, exchange: Exchange) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -15,10 +16,19 @@ from envsync.transport.shell import Exchange, Frame, Lines, script_text
 HOSTILE = ["x; touch /tmp/p", "it's", '"', "$(id)", "`id`", "a\nb", "", "-n", "!!", "*", "~", "é"]
 
 
+def whole(exchange: Exchange) -> bytes:
+    """All that an exchange sends, as a transport takes it."""
+    sent = b""
+    while piece := bytes(exchange.feed.pending):
+        exchange.feed.sent(len(piece))
+        sent += piece
+    return sent
+
+
 def through(shell: list[str], exchange: Exchange) -> subprocess.CompletedProcess[bytes]:
     """Let a shell run an exchange's words, as sshd would."""
     return subprocess.run(
-        [*shell, "-c", exchange.wire], input=exchange.input, capture_output=True, check=False
+        [*shell, "-c", exchange.wire], input=whole(exchange), capture_output=True, check=False
     )
 
 
@@ -78,13 +88,38 @@ def test_shell_that_never_ran_the_script_is_named_with_its_words() -> None:
 
 def test_frame_that_never_closes_means_a_lost_link_and_keeps_the_log() -> None:
     exchange = Exchange(Command("exit 0"))
-    mark = re.search(rb"envsync-[0-9a-f]+", exchange.input)
+    mark = re.search(rb"envsync-[0-9a-f]+", whole(exchange))
     assert mark is not None
     exchange.feed_stdout(b"\n" + mark[0] + b"\nhalf an ans")
     exchange.feed_stderr(b"\n" + mark[0] + b"\nSolving environment\n")
     with pytest.raises(LinkLostError) as caught:
         exchange.finish(255)
     assert caught.value.output == "Solving environment\n"
+
+
+def test_file_is_sent_as_its_bytes_would_be_and_a_piece_at_a_time(tmp_path: Path) -> None:
+    file = tmp_path / "installer"
+    file.write_bytes(bytes(range(256)) * 4096 * 3)
+    exchange = Exchange(Command("cksum", stdin=file))
+    assert len(exchange.feed.pending) < 4096
+    exchange.feed.sent(len(exchange.feed.pending))
+    assert len(exchange.feed.pending) == exchange.feed.PIECE
+    exchange.feed.close()
+    assert not exchange.feed.pending
+    answers = []
+    for stdin in (file, file.read_bytes()):
+        exchange = Exchange(Command("cksum", stdin=stdin))
+        done = through(["/bin/sh"], exchange)
+        exchange.feed_stdout(done.stdout)
+        answers.append(exchange.finish(done.returncode).stdout)
+    assert answers[0] == answers[1] != b""
+
+
+def test_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    exchange = Exchange(Command("cat", stdin=tmp_path / "gone"))
+    exchange.feed.sent(len(exchange.feed.pending))
+    with pytest.raises(HostError, match="gone could not be read on this machine"):
+        _ = exchange.feed.pending
 
 
 def test_time_limit_is_kept_on_the_far_side() -> None:
@@ -105,7 +140,7 @@ def test_end_of_the_tether_ends_the_script_and_its_children(delay: float) -> Non
         ["/bin/sh", "-c", exchange.wire], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as shell:
         assert shell.stdin is not None
-        shell.stdin.write(exchange.input)
+        shell.stdin.write(whole(exchange))
         shell.stdin.flush()
         time.sleep(delay)
         # communicate() closes standard input, then waits for all that hold the output open.
