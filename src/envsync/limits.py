@@ -6,6 +6,9 @@ from dataclasses import dataclass, replace
 
 from envsync.errors import HostError
 
+MOST_AT_ONCE = 1024
+"""Hosts: more threads than this help nobody."""
+
 
 @dataclass(frozen=True)
 class Limits:

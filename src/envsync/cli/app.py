@@ -33,6 +33,7 @@ for command in (
     changing.bootstrap,
     looking.ping,
     looking.export,
+    writing.config,
     writing.lint,
     writing.init,
     writing.image,

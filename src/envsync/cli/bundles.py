@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import typer
+
 from envsync.cli.options import (
     DEFAULT_FILE,
     AcceptNew,
@@ -19,7 +21,6 @@ from envsync.cli.options import (
     Exclude,
     Failed,
     FanOut,
-    Hosts,
     Identity,
     KnownHosts,
     Launcher,
@@ -28,6 +29,7 @@ from envsync.cli.options import (
     MaxFailures,
     MaybeHosts,
     Name,
+    NamedHosts,
     SshConfig,
     Verbose,
 )
@@ -124,7 +126,7 @@ class Where:
     """Which environment on which hosts, in the user's words."""
 
     hosts: str | None
-    """None: those of the last push from the file's folder."""
+    """None: those of the config, or of the last push, in the file's folder."""
     file: Path
     name: str | None
     connecting: Connecting
@@ -146,14 +148,14 @@ class Where:
     @classmethod
     def named(
         cls,
-        hosts: Hosts,
+        hosts: NamedHosts = None,
         file: EnvironmentFile = DEFAULT_FILE,
         name: Name = None,
         *,
         selecting: Selecting,
         connecting: Connecting,
     ) -> Where:
-        """Of a command that wants to be told the hosts."""
+        """Of a command that wants to be told the hosts, here or by the config."""
         return cls(hosts, file, name, connecting, selecting)
 
 
@@ -166,20 +168,42 @@ _BUNDLES: dict[str, Callable[..., Any]] = {
 """Arguments of commands that stand for several options each; a bundle may hold others."""
 
 
-def reaching_hosts(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command options in place of those of its arguments that are bundles."""
+def configured(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command options in place of those of its arguments that are bundles.
+
+    Options that are not on the command line have what the folder's config says.
+    """
 
     @functools.wraps(command)
-    def with_options(**words: Any) -> None:
-        command(**_bundled(command, words))
+    def with_options(context: typer.Context, **words: Any) -> None:
+        command(**_bundled(command, _with_config(context, words)))
 
     parameters = [
         each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in _options_of(command)
     ]
+    context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
     # What typer reads a command's options from.
-    with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    with_options.__annotations__ = {each.name: each.annotation for each in parameters}
+    with_options.__signature__ = inspect.Signature([context, *parameters])  # type: ignore[attr-defined]
+    with_options.__annotations__ = {each.name: each.annotation for each in (context, *parameters)}
     return with_options
+
+
+def _with_config(context: typer.Context, words: dict[str, Any]) -> dict[str, Any]:
+    """The words, with the config's in place of mere defaults; hosts are target.py's to find."""
+    from envsync.config import read_config  # noqa: PLC0415 (not for --help)
+
+    config = read_config(words.get("file", DEFAULT_FILE).parent)
+    said = {key.replace("-", "_"): each.value for key, each in config.settings.items()}
+    said |= {"report": config.reports()} if "report" in said else {}
+    said.pop("hosts", None)
+
+    def is_default(word: str) -> bool:
+        source = context.get_parameter_source(word)
+        return source is not None and source.name == "DEFAULT"
+
+    return words | {
+        word: value for word, value in said.items() if word in words and is_default(word)
+    }
 
 
 def _options_of(taker: Callable[..., Any]) -> Iterator[inspect.Parameter]:

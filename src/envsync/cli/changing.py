@@ -10,8 +10,9 @@ from typing import Annotated
 
 import typer
 
-from envsync.cli.bundles import Connecting, Selecting, Where, reaching_hosts
+from envsync.cli.bundles import Connecting, Selecting, Where, configured
 from envsync.cli.options import (
+    BUILD_TIMEOUT,
     DEFAULT_FILE,
     AsJson,
     BestEffort,
@@ -30,7 +31,7 @@ from envsync.cli.options import (
 )
 
 
-@reaching_hosts
+@configured
 def push(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Look at every host and say what would be done.")
@@ -44,7 +45,7 @@ def push(
     replace: Replace = False,
     force: Force = False,
     break_lock: BreakLock = False,
-    timeout: Timeout = 3600.0,
+    timeout: Timeout = BUILD_TIMEOUT,
     *,
     named: Where,
     as_json: AsJson = False,
@@ -74,11 +75,11 @@ def push(
     raise typer.Exit(push(request))
 
 
-@reaching_hosts
+@configured
 def lock(
     relock: Relock = False,
     break_lock: BreakLock = False,
-    timeout: Timeout = 3600.0,
+    timeout: Timeout = BUILD_TIMEOUT,
     *,
     named: Where,
     as_json: AsJson = False,
@@ -96,7 +97,7 @@ def lock(
     raise typer.Exit(lock(request))
 
 
-@reaching_hosts
+@configured
 def rollback(
     to: Annotated[
         str | None,
@@ -120,7 +121,7 @@ def rollback(
     raise typer.Exit(rollback(where, to, whose, force=force, as_json=as_json))
 
 
-@reaching_hosts
+@configured
 def resume(
     file: EnvironmentFile = DEFAULT_FILE,
     break_lock: BreakLock = False,
@@ -136,7 +137,7 @@ def resume(
     raise typer.Exit(resume(file, connecting, whose, as_json=as_json))
 
 
-@reaching_hosts
+@configured
 def prune(
     keep: Annotated[
         int, typer.Option("--keep", min=1, help="How many to keep, the current one included.")
@@ -163,7 +164,7 @@ def prune(
     raise typer.Exit(prune(where, wishes, as_json=as_json))
 
 
-@reaching_hosts
+@configured
 def bootstrap(
     hosts: MaybeHosts = None,
     flavour: FlavourOption = None,
@@ -225,7 +226,7 @@ def bootstrap(
     timeout: Annotated[
         float,
         typer.Option(metavar="SECONDS", min=1, help="Longest time for one host's installation."),
-    ] = 3600.0,
+    ] = BUILD_TIMEOUT,
     file: EnvironmentFile = DEFAULT_FILE,
     *,
     selecting: Selecting,

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from envsync.cli.bundles import Connecting, Selecting, Where, reaching_hosts
+from envsync.cli.bundles import Connecting, Selecting, Where, configured
 from envsync.cli.options import (
     DEFAULT_FILE,
     AsJson,
@@ -31,7 +31,7 @@ from envsync.cli.options import (
 )
 
 
-@reaching_hosts
+@configured
 def verify(
     fail_on: FailOnOption = FailOn.ERROR,
     deep: Deep = False,
@@ -68,7 +68,7 @@ def verify(
     raise typer.Exit(verify(where, looking, as_json=as_json))
 
 
-@reaching_hosts
+@configured
 def diff(
     a: Annotated[
         str,
@@ -101,7 +101,7 @@ def diff(
     raise typer.Exit(diff((a, b), where, Showing(everything, groups), as_json=as_json))
 
 
-@reaching_hosts
+@configured
 def log(
     hosts: Annotated[
         str | None,
@@ -125,7 +125,7 @@ def log(
     raise typer.Exit(log(where, as_json=as_json))
 
 
-@reaching_hosts
+@configured
 def status(
     *,
     where: Where,
@@ -137,7 +137,7 @@ def status(
     raise typer.Exit(status(where, as_json=as_json))
 
 
-@reaching_hosts
+@configured
 def ping(
     hosts: MaybeHosts = None,
     file: EnvironmentFile = DEFAULT_FILE,
@@ -157,7 +157,7 @@ def ping(
     raise typer.Exit(ping(Where(hosts, file, None, connecting, selecting), as_json=as_json))
 
 
-@reaching_hosts
+@configured
 def export(
     host: Annotated[str, typer.Argument(metavar="HOST", help="A host of the last push from here.")],
     output: Annotated[

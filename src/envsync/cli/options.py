@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from envsync.limits import MOST_AT_ONCE
+
 DEFAULT_FILE = Path("environment.yml")
 
 
@@ -57,18 +59,22 @@ class ImageFormat(StrEnum):
     APPTAINER = "apptainer"
 
 
-Hosts = Annotated[
-    str,
+BUILD_TIMEOUT = 3600.0
+"""Seconds."""
+NamedHosts = Annotated[
+    str | None,
     typer.Argument(
-        metavar="HOSTS",
-        help="A file (hosts, MPI slots, Ansible), - for stdin, or a node set: gpu[01-16],login1.",
+        metavar="[HOSTS]",
+        help="A file (hosts, MPI slots, Ansible), - for stdin, or a node set: gpu[01-16],login1;"
+        " without it, those of envsync.toml.",
+        show_default=False,
     ),
 ]
 MaybeHosts = Annotated[
     str | None,
     typer.Argument(
         metavar="[HOSTS]",
-        help="A file, -, or a node set; without it, the hosts of the last push from here.",
+        help="A file, -, or a node set; without it, those of envsync.toml, or of the last push.",
         show_default=False,
     ),
 ]
@@ -237,7 +243,11 @@ AskPass = Annotated[
 FanOut = Annotated[
     int | None,
     typer.Option(
-        "-j", "--fan-out", min=1, max=1024, help="How many hosts at once, by default as fits here."
+        "-j",
+        "--fan-out",
+        min=1,
+        max=MOST_AT_ONCE,
+        help="How many hosts at once, by default as fits here.",
     ),
 ]
 MaxFailures = Annotated[

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from envsync.cli.bundles import Connecting, Where
+from envsync.config import OWN, read_config
 from envsync.errors import InputError
 from envsync.inventory import Choice, Inventory, read_inventory, select
 from envsync.lock import lock_file, parse_lock
@@ -57,6 +59,7 @@ def find_target(where: Where, *, judging: bool = False) -> Target:
     Only with `judging` the environment that is wanted is read, which takes its time.
     """
     store = Store(where.file.parent)
+    where = _with_configured_hosts(where, store)
     pending = _pending(store)
     if where.hosts is not None:
         return _named(where, store, pending)
@@ -79,16 +82,41 @@ def find_target(where: Where, *, judging: bool = False) -> Target:
 def find_hosts(where: Where) -> tuple[Chosen, Connecting, Store]:
     """Just the hosts, of whatever environment: those named, or those of the last push."""
     store = Store(where.file.parent)
+    where = _with_configured_hosts(where, store)
     if where.hosts is not None:
-        return named_hosts(where.hosts, where, store), where.connecting, store
+        return (
+            _choose(read_inventory(where.hosts, sys.stdin), where, store),
+            where.connecting,
+            store,
+        )
     last = store.last_push()
     chosen = _choose(Inventory(last.hosts), where, store)
     return chosen, where.connecting.or_remembered(dict(last.connection)), store
 
 
-def named_hosts(hosts: str, where: Where, store: Store) -> Chosen:
-    """The hosts that `hosts` names, as far as they are chosen. Raises InputError."""
+def named_hosts(where: Where, store: Store) -> Chosen:
+    """The hosts that the command line or the config names, as far as they are chosen.
+
+    Raises InputError.
+    """
+    hosts = where.hosts if where.hosts is not None else read_config(where.file.parent).hosts()
+    if hosts is None:
+        raise InputError(
+            "no hosts are named",
+            hint=f"name them, or write `hosts = ...` into {where.file.parent / OWN}",
+        )
     return _choose(read_inventory(hosts, sys.stdin), where, store)
+
+
+def _with_configured_hosts(where: Where, store: Store) -> Where:
+    """The config's hosts where the command line names none; reached as the last push did."""
+    hosts = read_config(where.file.parent).hosts() if where.hosts is None else None
+    if hosts is None:
+        return where
+    connecting = where.connecting
+    with contextlib.suppress(InputError):  # nothing was pushed yet
+        connecting = connecting.or_remembered(dict(store.last_push().connection))
+    return replace(where, hosts=hosts, connecting=connecting)
 
 
 def _choose(inventory: Inventory, where: Where, store: Store) -> Chosen:
@@ -148,7 +176,7 @@ def left_behind(store: Store, name: str, hosts: Sequence[Host]) -> Sequence[Noti
 
 
 def _named(where: Where, store: Store, pending: Sequence[Notice]) -> Target:
-    chosen = named_hosts(where.hosts or "-", where, store)
+    chosen = named_hosts(where, store)
     notices = [*pending, *chosen.notices]
     if where.name is not None and not where.file.exists():
         return Target(chosen, where.name, None, where.connecting, notices, store)

@@ -1,4 +1,4 @@
-"""What needs no node of yours: the grammar of lint, init, image and demo.
+"""What needs no node of yours: the grammar of config, lint, init, image and demo.
 
 What a command does is imported when it is called, so that `--help` pays for none of it.
 """
@@ -10,7 +10,9 @@ from typing import Annotated
 
 import typer
 
+from envsync.cli.bundles import configured
 from envsync.cli.options import (
+    BUILD_TIMEOUT,
     DEFAULT_FILE,
     AsJson,
     EnvironmentFile,
@@ -23,6 +25,28 @@ from envsync.cli.options import (
 )
 
 
+def config(file: EnvironmentFile = DEFAULT_FILE, as_json: AsJson = False) -> None:
+    """Show what the folder's config says, and where.
+
+    That is envsync.toml beside FILE, or [tool.envsync] in pyproject.toml. The command line goes
+    before it.
+    """
+    from envsync.cli.commands.config import config
+
+    defaults = {
+        "hosts": "of the last push",
+        "name": "the file's",
+        "flavour": "miniforge",
+        "fan-out": "as fits this machine",
+        "connect-timeout": "10, or ssh_config's",
+        "timeout": BUILD_TIMEOUT,
+        "deadline": "none",
+        "report": "none",
+    }
+    raise typer.Exit(config(file, defaults, as_json=as_json))
+
+
+@configured
 def lint(
     file: Annotated[Path, typer.Argument(metavar="[FILE]")] = DEFAULT_FILE,
     name: Name = None,
@@ -71,6 +95,7 @@ def init(
     raise typer.Exit(init(target, said, yes=yes, as_json=as_json))
 
 
+@configured
 def image(
     file: EnvironmentFile = DEFAULT_FILE,
     name: Name = None,

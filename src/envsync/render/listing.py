@@ -157,6 +157,14 @@ def provided(done: Mapping[Host, Provided], reports: Sequence[HostReport], fold:
     return table
 
 
+def settings(rows: Sequence[tuple[str, str, str]]) -> Table:
+    """Key, value, and where that comes from."""
+    table = make("key", "value", "from")
+    for key, value, whence in rows:
+        table.add_row(key, Text(value, "dim" if whence == "default" else ""), whence)
+    return table
+
+
 def _when(epoch: int | None) -> str:
     if epoch is None:
         return "not whole"

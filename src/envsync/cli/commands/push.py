@@ -155,7 +155,7 @@ def lock(request: Request) -> int:
 
 def _read(request: Request, *, switching: bool) -> _Inputs:
     where = request.where
-    chosen = named_hosts(where.hosts or "-", where, Store(where.file.parent))
+    chosen = named_hosts(where, Store(where.file.parent))
     manifest, doubts = _checked(read_manifest(where.file, where.name))
     notices = [*chosen.notices, *manifest.spec.notices, *doubts]
     if switching:
