@@ -280,7 +280,6 @@ def _ended(node: Node, step: Step, work: _Work, wishes: Wishes, *, shared: bool)
             f"{work.look.there.prefix} was installed, and is not found",
             hint="does this user's ~/.conda/environments.txt name it, and may it be read?",
         )
-    # A shared home has one set of start-up files: whoever owns it has changed them for all.
     if wishes.init and provided.installer:
         _initialise(node, after.there)
     node.emit(Ended(node.host, _ENDS.get(step, Outcome.THERE)))

@@ -178,8 +178,10 @@ def test_killed_in_the_middle_is_never_taken_for_a_whole_one(make_cluster: Maker
 def test_shared_home_is_installed_once(make_cluster: Maker) -> None:
     cluster = bare(make_cluster, aliases=2)
     (node,) = cluster.nodes
-    words = own(cluster, after='echo once >>"$HOME/runs"')
+    words = (*own(cluster, after='echo once >>"$HOME/runs"'), "--init")
     done = cluster.run("bootstrap", "hosts.txt", *words, "--json")
+    assert not any(each["notes"] for each in done.json["result"]["hosts"])
+    assert not (node.home / "miniforge3" / ".envsync-init").exists()
     assert list(done.outcomes.values()) == ["installed"] * 3, done.err
     assert (node.home / "runs").read_text() == "once\n"
     assert sum(each["shares_with"] is not None for each in done.json["result"]["hosts"]) == 2

@@ -14,6 +14,15 @@ bash | zsh | fish | tcsh | xonsh) ;;
     exit 1
     ;;
 esac
+# Nodes that share a home share the shell's files: one after the other.
+turn=$prefix/.envsync-init
+trap 'rmdir "$turn" 2>/dev/null' EXIT
+trap 'exit 143' HUP INT TERM
+second=0
+until mkdir "$turn" 2>/dev/null || [ "$second" -ge 30 ]; do
+    second=$((second + 1))
+    sleep 1
+done
 # Known before it is done: then it is undone as well, whatever comes between.
 line=$(printf 'shell\t%s' "$shell")
 grep -qxF -e "$line" "$marker" || printf '%s\n' "$line" >>"$marker" || exit 1
