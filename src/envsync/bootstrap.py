@@ -11,6 +11,7 @@ from envsync.events import Busy, Ended, Noted, Outcome, Phase, Progress
 from envsync.hold import Held, Ticket, holding
 from envsync.installers import Installer, condarc
 from envsync.model import Host
+from envsync.node import Node
 from envsync.observation import Observation
 from envsync.provision import (
     Installation,
@@ -22,7 +23,7 @@ from envsync.provision import (
     parse,
     supplied,
 )
-from envsync.runner import Fleet, Node, failed
+from envsync.runner import Fleet, failed
 
 _NOBODYS = "envsync-bootstrap"
 """The name of an environment to look for, since looking needs one."""
