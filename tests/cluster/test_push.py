@@ -66,7 +66,8 @@ def test_the_whole_story(make_cluster: Maker) -> None:
     assert shown.code == 1
     rows = [line for line in shown.out.splitlines() if "(pip)" in line or "demo_0" in line]
     assert len(rows) == 1
-    assert rows[0].split() == ["conda", "numlike", "1.26.4", "demo_0", "2.1.0", "(pip)", "major"]
+    words = ["conda", "numlike", "1.26.4", "demo_0", "2.1.0", "(pip)", "error", "major"]
+    assert rows[0].split() == words
     assert "einlike" in cluster.run("diff", one.host, two.host, "--all").out
 
     repaired = cluster.run("push", "hosts.txt")
