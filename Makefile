@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-long test-torch bench check format help-text pictures corpus clean
+.PHONY: demo test test-long test-torch test-slurm bench check format help-text pictures corpus clean
 .DEFAULT_GOAL := test
 
 $(VENV)/.demo: pyproject.toml
@@ -32,6 +32,10 @@ test-torch: $(VENV)/.test  ## verify against a real torch (CPU), 210 MB from pip
 	$(BIN)/python tests/need.py
 	$(BIN)/python tests/real_torch/wheels.py
 	$(BIN)/pytest tests/real_torch --timeout 600
+
+test-slurm: $(VENV)/.test  ## A real Slurm with four nodes on this machine: two minutes
+	$(BIN)/python tests/need.py --slurm
+	$(BIN)/pytest tests/slurm
 
 bench: $(VENV)/.test  ## What is promised of speed, as ratios against peers of the same run
 	$(BIN)/python benchmarks/noop_push.py

@@ -21,11 +21,19 @@ LIBRARIES = {"*/faketime/libfaketime.so.1": "libfaketime"}
 """For `--long` too, by where Debian puts them below /usr/lib; elsewhere tests are skipped."""
 BY_ROOT = {"ip": "iproute2", "iptables": "iptables"}
 """For the tests that break a network of their own, which are left out elsewhere."""
+SLURM = {
+    "/usr/sbin/slurmctld": "slurmctld",
+    "/usr/sbin/slurmd": "slurmd",
+    "srun": "slurm-client",
+    "/usr/sbin/munged": "munge",
+}
+"""For `make test-slurm`, asked for with `--slurm`."""
 
 
 def main() -> int:
     wanted = NEEDED | (BY_ROOT if os.geteuid() == 0 else {})
     wanted |= LONG if "--long" in sys.argv[1:] else {}
+    wanted |= SLURM if "--slurm" in sys.argv[1:] else {}
     missing = [package for program, package in wanted.items() if not shutil.which(program)]
     usr = Path("/usr/lib")
     if "--long" in sys.argv[1:] and Path("/etc/debian_version").exists():

@@ -102,6 +102,18 @@ def _folded(names: Sequence[str]) -> Sequence[str]:
         return names
 
 
+def unfold_names(text: str) -> Sequence[str]:
+    """The names of one short text of Slurm's own making: gpu[01-02,04]; none for none.
+
+    Raises InputError when ClusterShell does not load.
+    """
+    try:
+        library = clustershell()
+    except ImportError as error:
+        raise InputError(f"{text} cannot be unfolded: {error}", hint="mend that") from error
+    return [str(name) for name in library.NodeSet(text, resolver=library.RESOLVER_NOGROUP)]
+
+
 def clustershell() -> ModuleType:
     """ClusterShell's node sets, imported when first needed: 0.04 s.
 

@@ -52,6 +52,12 @@ def ping(fleet: Fleet, hosts: Sequence[Host]) -> Mapping[Host, Pong]:
     return fleet.each(hosts, task, last=True)
 
 
+def in_slurm(host: Host, *, job: str = "") -> Sequence[str]:
+    """The command that shows the same with srun itself."""
+    inside = [f"--jobid={job}", "--overlap"] if job else []
+    return ["srun", *inside, f"--nodelist={host.target}", "--nodes=1", "--ntasks=1", "true"]
+
+
 def in_ssh(host: Host, *, config: str = "", keys: Sequence[str] = ()) -> Sequence[str]:
     """The command that shows the same with ssh itself."""
     words = ["ssh", "-v", *(["-F", config] if config else [])]

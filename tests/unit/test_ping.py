@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from envsync.model import Host
-from envsync.ping import in_ssh
+from envsync.ping import in_slurm, in_ssh
 
 
 def test_command_for_ssh() -> None:
@@ -12,3 +12,9 @@ def test_command_for_ssh() -> None:
     assert full == [
         "ssh", "-v", "-F", "c", "-i", "k", "-p", "2222", "-l", "ops", "10.0.0.1", "true",
     ]  # fmt: skip
+
+
+def test_command_that_shows_the_same_in_slurm() -> None:
+    plain = in_slurm(Host("gpu01"))
+    assert plain == ["srun", "--nodelist=gpu01", "--nodes=1", "--ntasks=1", "true"]
+    assert in_slurm(Host("gpu01"), job="12")[1:3] == ["--jobid=12", "--overlap"]

@@ -69,6 +69,8 @@ class Connecting:
     deadline: float | None
     verbose: bool
     launcher: Launcher
+    hosts: str = ""
+    """HOSTS as written, which may name a job or a partition to run in; no option of its own."""
 
     @classmethod
     def of(
@@ -139,11 +141,11 @@ class Where:
         file: EnvironmentFile = DEFAULT_FILE,
         name: Name = None,
         *,
-        selecting: Selecting,
+        selecting: Selecting = Selecting((), (), failed=False),
         connecting: Connecting,
     ) -> Where:
         """Of a command that has the hosts of the last push to fall back on."""
-        return cls(hosts, file, name, connecting, selecting)
+        return cls(hosts, file, name, replace(connecting, hosts=hosts or ""), selecting)
 
     @classmethod
     def named(
@@ -156,7 +158,7 @@ class Where:
         connecting: Connecting,
     ) -> Where:
         """Of a command that wants to be told the hosts, here or by the config."""
-        return cls(hosts, file, name, connecting, selecting)
+        return cls(hosts, file, name, replace(connecting, hosts=hosts or ""), selecting)
 
 
 _BUNDLES: dict[str, Callable[..., Any]] = {

@@ -97,7 +97,7 @@ def diff(
     from envsync.cli.commands.diff import Showing, diff
 
     groups = tuple("torch and CUDA" if each.value == "torch" else each.value for each in only or ())
-    where = Where(hosts, file, name, connecting)
+    where = Where.of(hosts, file, name, connecting=connecting)
     raise typer.Exit(diff((a, b), where, Showing(everything, groups), as_json=as_json))
 
 
@@ -121,7 +121,7 @@ def log(
     """Show what was pushed and rolled back, by whom, and its end."""
     from envsync.cli.commands.resume import log
 
-    where = Where(hosts, file, name, connecting, selecting)
+    where = Where.of(hosts, file, name, selecting=selecting, connecting=connecting)
     raise typer.Exit(log(where, as_json=as_json))
 
 
@@ -150,11 +150,15 @@ def ping(
 
     With which address, user, key and host key, how fast, and which conda is there. Changes
     nothing. A host that is not reached is shown with its cause, and with the command
-    that shows the same in ssh.
+    that shows the same in ssh or srun.
     """
     from envsync.cli.commands.ping import ping
 
-    raise typer.Exit(ping(Where(hosts, file, None, connecting, selecting), as_json=as_json))
+    raise typer.Exit(
+        ping(
+            Where.of(hosts, file, None, selecting=selecting, connecting=connecting), as_json=as_json
+        )
+    )
 
 
 @configured
@@ -189,5 +193,5 @@ def export(
     from envsync.cli.commands.export import Form, export
 
     form = Form(builds, from_history, explicit, output, force)
-    where = Where(hosts, file, name, connecting)
+    where = Where.of(hosts, file, name, connecting=connecting)
     raise typer.Exit(export(host, where, form, as_json=as_json))

@@ -18,6 +18,7 @@ class Launcher(StrEnum):
 
     SSH = "ssh"
     LOCAL = "local"
+    SLURM = "slurm"
 
 
 class Group(StrEnum):
@@ -65,8 +66,8 @@ NamedHosts = Annotated[
     str | None,
     typer.Argument(
         metavar="[HOSTS]",
-        help="A file (hosts, MPI slots, Ansible), - for stdin, or a node set: gpu[01-16],login1;"
-        " without it, those of envsync.toml.",
+        help="A file (hosts, MPI slots, Ansible), - for stdin, a node set (gpu[01-16],login1), or"
+        " slurm:PARTITION; without it, those of envsync.toml.",
         show_default=False,
     ),
 ]
@@ -74,7 +75,8 @@ MaybeHosts = Annotated[
     str | None,
     typer.Argument(
         metavar="[HOSTS]",
-        help="A file, -, or a node set; without it, those of envsync.toml, or of the last push.",
+        help="A file, -, a node set, slurm:PARTITION; without it, those of envsync.toml, or of the"
+        " last push.",
         show_default=False,
     ),
 ]
@@ -234,7 +236,9 @@ AcceptNew = Annotated[
 ConnectTimeout = Annotated[
     float | None,
     typer.Option(
-        metavar="SECONDS", min=0.1, help="Longest wait for a host to answer: 10, or ssh_config's."
+        metavar="SECONDS",
+        min=0.1,
+        help="Longest wait for a host to answer: 10, or ssh_config's; for Slurm's allocation: 60.",
     ),
 ]
 AskPass = Annotated[
@@ -263,5 +267,5 @@ Verbose = Annotated[
 ]
 LauncherOption = Annotated[
     Launcher,
-    typer.Option("--launcher", help="How to reach the hosts: SSH, or this machine itself."),
+    typer.Option("--launcher", help="How to reach the hosts: SSH, Slurm's srun, or this machine."),
 ]

@@ -21,6 +21,7 @@ from envsync.errors import ExitCode, InputError
 from envsync.events import Event
 from envsync.hold import Ticket
 from envsync.hostnames import display_names, fold_names
+from envsync.inventory import job_of, partition_named
 from envsync.limits import Limits
 from envsync.model import Host, Notice
 from envsync.ports import Transport
@@ -176,6 +177,8 @@ def make_transport(connecting: Connecting, hosts: Sequence[Host], ask: Ask) -> T
                 hint="put just `localhost` into the inventory",
             )
         return LocalTransport()
+    if connecting.launcher is Launcher.SLURM:
+        return _slurm(connecting, hosts)
     from envsync.transport.connect import SshOptions, SshTransport  # noqa: PLC0415 (see above)
 
     _allow_open_files(len(hosts))
@@ -190,6 +193,27 @@ def make_transport(connecting: Connecting, hosts: Sequence[Host], ask: Ask) -> T
             password=password() if connecting.ask_pass else None,
             ask=ask,
         )
+    )
+
+
+def _slurm(connecting: Connecting, hosts: Sequence[Host]) -> Transport:
+    """The nodes of the job or partition that HOSTS names, or of an allocation of our own."""
+    from envsync.transport.slurm import PATIENCE, SlurmOptions, SlurmTransport  # noqa: PLC0415
+
+    for host in hosts:
+        if host.user or host.port:
+            raise InputError(
+                f"{host} has a user or a port, which --launcher slurm does not take",
+                hint="write the node's name alone: srun runs as you",
+            )
+    _allow_open_files(len(hosts))
+    return SlurmTransport(
+        hosts,
+        SlurmOptions(
+            job=job_of(connecting.hosts),
+            partition=partition_named(connecting.hosts),
+            patience=connecting.connect_timeout or PATIENCE,
+        ),
     )
 
 

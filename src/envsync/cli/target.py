@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +11,14 @@ from dataclasses import dataclass, replace
 from envsync.cli.bundles import Connecting, Where
 from envsync.config import OWN, read_config
 from envsync.errors import InputError
-from envsync.inventory import Choice, Inventory, read_inventory, select
+from envsync.inventory import (
+    Choice,
+    Inventory,
+    is_slurm,
+    read_inventory,
+    read_slurm,
+    select,
+)
 from envsync.lock import lock_file, parse_lock
 from envsync.luggage import Luggage
 from envsync.manifest import lock_beside, parse_manifest, read_manifest
@@ -84,11 +92,7 @@ def find_hosts(where: Where) -> tuple[Chosen, Connecting, Store]:
     store = Store(where.file.parent)
     where = _with_configured_hosts(where, store)
     if where.hosts is not None:
-        return (
-            _choose(read_inventory(where.hosts, sys.stdin), where, store),
-            where.connecting,
-            store,
-        )
+        return _choose(_read(where.hosts), where, store), where.connecting, store
     last = store.last_push()
     chosen = _choose(Inventory(last.hosts), where, store)
     return chosen, where.connecting.or_remembered(dict(last.connection)), store
@@ -105,7 +109,15 @@ def named_hosts(where: Where, store: Store) -> Chosen:
             "no hosts are named",
             hint=f"name them, or write `hosts = ...` into {where.file.parent / OWN}",
         )
-    return _choose(read_inventory(hosts, sys.stdin), where, store)
+    return _choose(_read(hosts), where, store)
+
+
+def _read(hosts: str) -> Inventory:
+    if is_slurm(hosts):
+        from envsync.transport.slurmtools import ask  # noqa: PLC0415 (on need: start-up time)
+
+        return read_slurm(hosts, ask, os.environ)
+    return read_inventory(hosts, sys.stdin)
 
 
 def _with_configured_hosts(where: Where, store: Store) -> Where:
@@ -116,7 +128,7 @@ def _with_configured_hosts(where: Where, store: Store) -> Where:
     connecting = where.connecting
     with contextlib.suppress(InputError):  # nothing was pushed yet
         connecting = connecting.or_remembered(dict(store.last_push().connection))
-    return replace(where, hosts=hosts, connecting=connecting)
+    return replace(where, hosts=hosts, connecting=replace(connecting, hosts=hosts))
 
 
 def _choose(inventory: Inventory, where: Where, store: Store) -> Chosen:

@@ -6,6 +6,7 @@ What a source is, is told by marks that no other form has, never by a guess:
     a `[group]` line, an `ansible_...` variable  an Ansible inventory in INI form
     everything else                              one host or node set a line, perhaps with `slots=`
     no such file, and not the look of one        a node set: gpu[01-16], @group, user@host:port
+    slurm:PARTITION, slurm:job=ID, slurm:        what Slurm says (see `envsync.inventory.slurm`)
 """
 
 from __future__ import annotations
@@ -20,10 +21,21 @@ from envsync.errors import InputError
 from envsync.inventory import ansible_ini, ansible_yaml, plain
 from envsync.inventory.reading import EXPECTED, Inventory
 from envsync.inventory.select import Choice, select
+from envsync.inventory.slurm import is_slurm, job_of, partition_named, read_slurm
 from envsync.model import Notice
 from envsync.yamlfile import decode
 
-__all__ = ["Choice", "Inventory", "parse_inventory", "read_inventory", "select"]
+__all__ = [
+    "Choice",
+    "Inventory",
+    "is_slurm",
+    "job_of",
+    "parse_inventory",
+    "partition_named",
+    "read_inventory",
+    "read_slurm",
+    "select",
+]
 
 _HOSTS = "HOSTS"
 """What messages call a node set that stands on the command line."""

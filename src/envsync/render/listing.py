@@ -124,8 +124,8 @@ def _short_key(key: str) -> str:
 
 
 def commands(found: Mapping[Host, str], fold: Fold) -> Table:
-    """What to run to see a failure in ssh itself."""
-    table = make("nodes", "the same in ssh")
+    """What to run to see a failure by hand."""
+    table = make("nodes", "the same by hand")
     for host, command in found.items():
         table.add_row(fold([host]), command)
     return table

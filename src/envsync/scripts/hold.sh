@@ -4,7 +4,8 @@
 # `taken` and the owner's words.
 #
 # The owner is a connection: its sshd process, named with its start time, ends when envsync is
-# gone, however it ended, and then the next one takes over.
+# gone, however it ended, and then the next one takes over. Under Slurm each command is a session
+# of its own, so the owner is the job, which $ENVSYNC_JOB names.
 #
 # $1  envs dir   $2  environment   $3  token of the push   $4  host, as the inventory has it
 # $5  who pushes   $6  token of an owner who is to lose it, or empty
@@ -14,6 +15,10 @@ token=$3
 
 # The process that holds this connection: the parent of the session's first shell.
 keeper() {
+    if [ -n "${ENVSYNC_JOB:-}" ]; then
+        printf 'job:%s' "$ENVSYNC_JOB"
+        return
+    fi
     stat=$(cat /proc/$$/stat 2>/dev/null) || return 0
     # shellcheck disable=SC2086 # fields
     set -- ${stat##*) }
@@ -40,6 +45,13 @@ own() {
 }
 
 gone() { # node, keeper
+    case $2 in job:*)
+        # Nothing printed, and nothing wrong: it is no longer in the queue.
+        said=$(squeue --noheader --format=%T --jobs="${2#job:}" 2>&1) && [ -z "$said" ] ||
+            [ "$said" != "${said#*Invalid job id}" ]
+        return
+        ;;
+    esac
     [ "$1" = "$(uname -n)" ] && [ "$2" != unknown ] && [ "$(born "${2%%:*}")" != "$2" ]
 }
 

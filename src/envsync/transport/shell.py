@@ -25,6 +25,9 @@ from typing import BinaryIO
 from envsync.errors import CommandTimeoutError, HostError, LinkLostError
 from envsync.ports import Command, Completed, LineSink
 
+REFUSED = "login-shell"
+"""The cause of a failure in which the script never began, as far as one can see."""
+
 KILL_GRACE = 10
 """Seconds between the polite end of a command past its limit (TERM) and KILL."""
 
@@ -268,7 +271,7 @@ class Exchange:
     def _refused(self, exit_code: int) -> HostError:
         noise = bytes(self._out.noise + self._err.noise).decode("utf-8", "replace").strip()
         return HostError(
-            "login-shell",
+            REFUSED,
             f"the login shell ended with exit code {exit_code} before it ran anything",
             hint="check that `ssh HOST timeout 1 /bin/sh -c true` works for this user",
             output=noise,

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 
-from envsync.cli.bundles import Where
+from envsync.cli.bundles import Connecting, Where
+from envsync.cli.options import Launcher
 from envsync.cli.session import Session
 from envsync.cli.target import find_hosts
-from envsync.ping import in_ssh
+from envsync.inventory import job_of
+from envsync.model import Host
+from envsync.ping import in_slurm, in_ssh
 from envsync.ping import ping as ping_all
 from envsync.render import envelope, reading, screens
 
@@ -19,10 +23,8 @@ def ping(where: Where, *, as_json: bool) -> int:
     reading.notices(session.out, chosen.notices)
     with session:
         pongs = ping_all(session.fleet, chosen.hosts)
-    config = str(connecting.ssh_config or "")
-    keys = [str(key) for key in connecting.identity]
     commands = {
-        report.host: shlex.join(in_ssh(report.host, config=config, keys=keys))
+        report.host: shlex.join(_by_hand(report.host, connecting))
         for report in session.reports
         if report.failure
     }
@@ -35,3 +37,11 @@ def ping(where: Where, *, as_json: bool) -> int:
             "in_ssh": {str(host): command for host, command in commands.items()},
         },
     )
+
+
+def _by_hand(host: Host, connecting: Connecting) -> Sequence[str]:
+    """The command that shows the same without us."""
+    if connecting.launcher is Launcher.SLURM:
+        return in_slurm(host, job=job_of(connecting.hosts))
+    keys = [str(key) for key in connecting.identity]
+    return in_ssh(host, config=str(connecting.ssh_config or ""), keys=keys)
