@@ -158,6 +158,9 @@ class Where:
         connecting: Connecting,
     ) -> Where:
         """Of a command that wants to be told the hosts, here or by the config."""
+        from envsync.config import read_config  # noqa: PLC0415 (not for --help)
+
+        hosts = read_config(file.parent).hosts() if hosts is None else hosts
         return cls(hosts, file, name, replace(connecting, hosts=hosts or ""), selecting)
 
 

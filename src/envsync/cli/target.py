@@ -103,13 +103,12 @@ def named_hosts(where: Where, store: Store) -> Chosen:
 
     Raises InputError.
     """
-    hosts = where.hosts if where.hosts is not None else read_config(where.file.parent).hosts()
-    if hosts is None:
+    if where.hosts is None:
         raise InputError(
             "no hosts are named",
             hint=f"name them, or write `hosts = ...` into {where.file.parent / OWN}",
         )
-    return _choose(_read(hosts), where, store)
+    return _choose(_read(where.hosts), where, store)
 
 
 def _read(hosts: str) -> Inventory:
