@@ -23,6 +23,7 @@ class Phase(StrEnum):
     HOLD = "taking"
     SOLVE = "solving"
     FETCH = "fetching the installer"
+    GATHER = "waiting for packages"
     UPLOAD = "uploading"
     BUILD = "building"
     INSTALL = "installing conda"

@@ -37,13 +37,18 @@ class Conda:
             )  # fmt: skip
         return (self.exe, "env", "create", "--prefix", prefix, "--file", file)
 
-    def install(self, prefix: str, explicit: str) -> tuple[str, ...]:
-        """The argv that makes an environment at `prefix` of just what the explicit list has."""
+    def install(self, prefix: str, explicit: str, *, offline: bool = False) -> tuple[str, ...]:
+        """The argv that makes an environment at `prefix` of just what the explicit list has.
+
+        With `offline` of what the package caches hold.
+        """
+        alone = ("--offline",) if offline else ()
         if self.flavour == "micromamba":
-            return self.create(prefix, explicit)
+            return (*self.create(prefix, explicit), *alone)
         # Else `create_default_packages` of a .condarc would come on top.
         plain = ("--no-default-packages",) if self.flavour == "conda" else ()
-        return (self.exe, "create", "--yes", *plain, "--prefix", prefix, "--file", explicit)
+        made = (self.exe, "create", "--yes", *plain, *alone)
+        return (*made, "--prefix", prefix, "--file", explicit)
 
     def information(self) -> tuple[str, ...]:
         """The argv that prints as JSON, among other things, which package caches there are."""

@@ -100,15 +100,18 @@ class Slot:
             timeout=QUICK + sum(map(len, files.values())) / SLOW,
         )
 
-    def build(self, argv: Sequence[str], timeout: float, folder: str = "") -> Command:
+    def build(
+        self, argv: Sequence[str], timeout: float, folder: str = "", *, offline: bool = False
+    ) -> Command:
         """Fill the prefix with `argv` and with what was put beside it.
 
-        `folder` is where relative paths of pip's requirements begin, if there are any.
+        `folder` is where relative paths of pip's requirements begin, if there are any. With
+        `offline` pip keeps to what its requirements say, whatever the node has set for it.
         Answers `built`, or `sealed` when it is there already.
         """
         return Command(
             scripts.load("as_pip.sh") + scripts.load("build.sh"),
-            (self.prefix, scripts.load("as_job.sh"), folder, *argv),
+            (self.prefix, scripts.load("as_job.sh"), folder, "offline" if offline else "", *argv),
             timeout=timeout,
         )
 

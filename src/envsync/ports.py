@@ -19,6 +19,16 @@ LineSink = Callable[[str], None]
 
 
 @dataclass(frozen=True)
+class Piece:
+    """Some bytes of a file of this machine: its end, where its beginning is there already."""
+
+    file: Path
+    start: int = 0
+    size: int | None = None
+    """None: to the file's end."""
+
+
+@dataclass(frozen=True)
 class Command:
     """A program for the far side's POSIX `sh`, as a value.
 
@@ -28,10 +38,10 @@ class Command:
 
     script: str
     args: tuple[str, ...] = ()
-    stdin: bytes | Path | None = None
-    """What the script reads on standard input: bytes, or those of a file on this machine, which
-    are read as they are sent. With None the script's standard input is empty, and the far side
-    ends the script when the connection goes away."""
+    stdin: bytes | Path | tuple[Piece, ...] | None = None
+    """What the script reads on standard input: bytes, or those of files on this machine, one
+    after the other, which are read as they are sent. With None the script's standard input is
+    empty, and the far side ends the script when the connection goes away."""
     timeout: float = 60.0
     """Seconds, enforced on the far side by `timeout(1)`; we add a backstop."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from envsync import __version__
 from envsync.check import check, check_lock
+from envsync.deliver import Supplies, deliver
 from envsync.diagnose import failure
 from envsync.errors import HostError
 from envsync.events import Ended, Outcome, Phase
@@ -14,6 +15,7 @@ from envsync.hold import Held
 from envsync.model import Facts, Host
 from envsync.node import Node
 from envsync.observation import Observation
+from envsync.parcels import Place
 from envsync.plan import Action, Plan, Step
 from envsync.runner import Fleet
 from envsync.spec import EnvironmentSpec
@@ -28,6 +30,8 @@ class Builders:
     """Seconds for one host's build."""
     canary: int = 0
     """How many hosts go first; 0: all at once."""
+    supplies: Supplies | None = None
+    """What is sent to the hosts; None: they fetch everything themselves."""
 
 
 def prepare_all(
@@ -44,7 +48,7 @@ def prepare_all(
     first = own[: builders.canary] if builders.canary else own
 
     def build(node: Node) -> Facts:
-        return prepare(node, steps[node.host], builders.spec, builders.timeout)
+        return prepare(node, steps[node.host], builders)
 
     def look(node: Node) -> Facts:
         envs_dir = observations[node.host].envs_dir
@@ -61,30 +65,35 @@ def prepare_all(
     return {host: facts[host] for host in steps if host in facts}
 
 
-def prepare(node: Node, step: Step, spec: EnvironmentSpec, timeout: float) -> Facts:
+def prepare(node: Node, step: Step, builders: Builders) -> Facts:
     """Build, check and seal, without touching what is current; the new prefix's facts."""
-    slot = step.slot
+    slot, recipe = step.slot, step.recipe
     if step.action is not Action.BUILD:
         return node.probe(slot.prefix)
-    node.must(Phase.UPLOAD, slot.put(step.recipe.files))
-    build = slot.build(step.recipe.argv(step.conda, slot), timeout, step.recipe.folder(slot))
+    if builders.supplies is not None:
+        recipe = deliver(node, step, builders.supplies)
+    node.must(Phase.UPLOAD, slot.put(recipe.files))
+    argv, folder = recipe.argv(step.conda, slot), recipe.folder(slot)
+    build = slot.build(argv, builders.timeout, folder, offline=recipe.offline)
     done = node.run(Phase.BUILD, build)
-    secrets = step.recipe.secrets(slot)
-    if step.recipe.clean or secrets:  # whatever came of the build
-        node.must(Phase.UPLOAD, slot.put(step.recipe.kept))
+    secrets = recipe.secrets(slot)
+    if recipe.clean or secrets:  # whatever came of the build
+        node.must(Phase.UPLOAD, slot.put(recipe.kept))
         node.must(Phase.BUILD, slot.strip(secrets))
     if done.exit_code:
         raise failure(Phase.BUILD, done.exit_code, done.log)
     facts = node.probe(slot.prefix)
     try:
-        if step.recipe.locked:
-            check_lock(step.recipe.locked, facts, done.log)
+        if recipe.locked:
+            check_lock(recipe.locked, facts, done.log)
         else:
-            check(spec, facts, step.subdir, done.log)
+            check(builders.spec, facts, step.subdir, done.log)
     except HostError:
         node.run(Phase.BUILD, slot.discard())
         raise
     node.must(Phase.SEAL, slot.seal(f"envsync {__version__}"))
+    if recipe.offline:
+        node.must(Phase.SEAL, Place.of(step).discard())
     return facts
 
 

@@ -7,13 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from envsync.commit import Decision, Flip, Write, busy, commit
+from envsync.deliver import Supplies, gather, refuse_unsolved, say_deliveries
 from envsync.errors import HostError
 from envsync.events import Ended, Failed, Noted, Outcome, Phase
 from envsync.hold import Held, Ticket, holding, tidy
-from envsync.lock import Lock, Section
+from envsync.lock import Lock
 from envsync.model import Facts, Host
 from envsync.node import Node
 from envsync.observation import Observation
+from envsync.parcels import Source
 from envsync.plan import Action, Plan, Standing, Step, make_plan, notes, refusals, standing
 from envsync.prepare import Builders, leave_alone, prepare_all
 from envsync.recipe import Recipe, locked, unlocked
@@ -42,6 +44,8 @@ class PushOptions:
     """Rename an environment aside that envsync did not make."""
     only_drifted: bool = False
     """Leave hosts alone that never had the environment, and do not even hold those in sync."""
+    source: Source | None = None
+    """Where files come from that are sent to the hosts; None: they fetch them themselves."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,8 @@ class _Job:
     keep: Keep
     hosts: Sequence[Host]
     observations: Mapping[Host, Observation]
+    supplies: Supplies | None = None
+    """What is sent; None: the hosts fetch everything themselves."""
 
 
 def push(
@@ -102,6 +108,10 @@ def push(
     job = _Job(fleet, spec, options, keep, hosts, observations)
     canaries = Canaries.of(lock, _able(job, observations)) if lock else Canaries({})
     plan = _plan(job, lock)
+    if options.source:
+        refuse_unsolved(fleet, canaries)
+        canaries = Canaries({})
+        job = replace(job, supplies=gather(fleet, plan, spec, options.source))
     if options.dry_run:
         plan = _close_plan(job, lock)
         _say_intentions(job, plan, canaries)
@@ -143,32 +153,6 @@ def _drifted(
     return [host for host in hosts if host not in out], left
 
 
-def make_lock(
-    fleet: Fleet,
-    hosts: Sequence[Host],
-    spec: EnvironmentSpec,
-    lock: Lock,
-    options: PushOptions,
-) -> Lock:
-    """`lock` with a section for each platform among `hosts`; installs nothing."""
-    observations = fleet.each(hosts, lambda node: node.observe(spec.name))
-    for no in refusals(spec.name, observations, replace_plain=True):
-        fleet.emit(Failed(no.host, Phase.OBSERVE, no.cause, no.message, no.hint))
-    canaries = Canaries.of(lock, observations)
-    places = {host: observations[host].envs_dir for host in canaries.hosts}
-    solved: tuple[Section, ...] = ()
-    if places:
-        with holding(fleet, places, spec.name, options.ticket) as held:
-            seen = {host: observations[host] for host in held.owners}
-            canaries = Canaries.of(lock, seen)
-            solved = solve_all(fleet, canaries, seen, spec, options.timeout)
-    both = lock.extended(solved)
-    for host, seen_there in observations.items():
-        if both.section(seen_there.platform):
-            fleet.emit(Ended(host, Outcome.SOLVED))
-    return both
-
-
 def _push_held(job: _Job, lock: Lock | None, canaries: Canaries, held: Held) -> Pushed:
     """The push proper, while nobody else is at work on these hosts."""
     if lock and canaries.hosts:
@@ -182,7 +166,7 @@ def _push_held(job: _Job, lock: Lock | None, canaries: Canaries, held: Held) -> 
     _refuse(job, plan)
     planned = {step.host for step in plan.steps}
     leave_alone(job.fleet, [host for host in held.hosts if host not in planned])
-    builders = Builders(job.spec, job.options.timeout, job.options.canary)
+    builders = Builders(job.spec, job.options.timeout, job.options.canary, job.supplies)
     prepared = prepare_all(job.fleet, plan, job.observations, held, builders)
     switched = _switch_all(job, plan, held, prepared)
     return Pushed(plan, prepared, switched, lock)
@@ -247,6 +231,8 @@ def recipes(
 
 def _say_intentions(job: _Job, plan: Plan, canaries: Canaries) -> None:
     _refuse(job, plan)
+    if job.supplies is not None:
+        say_deliveries(job.fleet, plan, job.supplies)
     for step in plan.steps:
         job.fleet.emit(Ended(step.host, _INTENDED[step.action]))
     for host in canaries.hosts:

@@ -17,6 +17,9 @@ from envsync.yamlfile import decode
 
 _TAR = "files.tar"
 """The suffix of what travels beside the texts."""
+ORIGINS = "origin.txt"
+"""The suffix of the list of addresses that pip is to have on record, in place of files."""
+_PASSING = frozenset({_TAR, ORIGINS})
 
 
 @dataclass(frozen=True)
@@ -32,12 +35,16 @@ class Recipe:
     """What is unpacked beside the prefix before anything is built."""
     clean: Mapping[str, bytes] = field(default_factory=dict)
     """What is put in place of files that hold a credential, once they are not needed."""
+    offline: bool = False
+    """Everything that it needs is on the node."""
 
     @property
     def kept(self) -> Mapping[str, bytes]:
         """The files as they stay beside a generation; what was unpacked is there already."""
         return {
-            suffix: raw for suffix, raw in {**self.files, **self.clean}.items() if suffix != _TAR
+            suffix: raw
+            for suffix, raw in {**self.files, **self.clean}.items()
+            if suffix not in _PASSING
         }
 
     def argv(self, conda: Conda, slot: Slot) -> tuple[str, ...]:
@@ -46,7 +53,7 @@ class Recipe:
             # Relative paths in its pip section begin at the folder of the file.
             along = f"{slot.folder(self.luggage.base)}/{self.luggage.file}"
             return conda.create(slot.prefix, along if self.luggage else slot.file("yml"))
-        return conda.install(slot.prefix, slot.file("explicit.txt"))
+        return conda.install(slot.prefix, slot.file("explicit.txt"), offline=self.offline)
 
     def secrets(self, slot: Slot) -> tuple[str, ...]:
         """The files that were unpacked and hold a credential, by their path on the node."""
@@ -99,7 +106,7 @@ def locked(spec: EnvironmentSpec, section: Section) -> Recipe:
         "state": _state(spec.variables),
     }
     wanted = {
-        "explicit.txt": restore(explicit, _addresses(spec)),
+        "explicit.txt": restore(explicit, addresses(spec)),
         "pip.txt": requirements(spec, section.pip) if section.pip else "",
         "direct.txt": requirements(spec, section.direct) if section.direct else "",
         "state": parts["state"],
@@ -126,10 +133,10 @@ def requirements(spec: EnvironmentSpec, lines: Sequence[str]) -> str:
     """A requirements file for pip: the file's own options, then `lines` with credentials."""
     own = [each.text for each in spec.pip if each.text.startswith("-") and not each.refers]
     options = spec.luggage.options if spec.luggage else own
-    return _lines(options) + restore(_lines([as_path(line) for line in lines]), _addresses(spec))
+    return _lines(options) + restore(_lines([as_path(line) for line in lines]), addresses(spec))
 
 
-def _addresses(spec: EnvironmentSpec) -> list[str]:
+def addresses(spec: EnvironmentSpec) -> list[str]:
     """Every address that the file names, which may hold a credential."""
     entries = (*spec.conda, *spec.pip, *spec.luggage.requirements)
     words = (word for each in entries for word in each.text.split())

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 
 from envsync.check import check
 from envsync.errors import HostError
-from envsync.events import Ended, Noted, Outcome, Phase
+from envsync.events import Ended, Failed, Noted, Outcome, Phase
 from envsync.generations import SOLVING, Slot
+from envsync.hold import Ticket, holding
 from envsync.lock import Lock, Section
 from envsync.model import Host, Platform
 from envsync.node import Node
 from envsync.observation import Observation
+from envsync.plan import refusals
 from envsync.recipe import requirements, unlocked
 from envsync.runner import Fleet
 from envsync.solution import hashes, parse_hashes, parse_solution, solved
@@ -42,6 +44,36 @@ class Canaries:
     def hosts(self) -> tuple[Host, ...]:
         """Every host that has no lock yet."""
         return tuple(host for hosts in self.candidates.values() for host in hosts)
+
+
+def make_lock(
+    fleet: Fleet,
+    hosts: Sequence[Host],
+    spec: EnvironmentSpec,
+    lock: Lock,
+    ticket: Ticket,
+    timeout: float,
+) -> Lock:
+    """`lock` with a section for each platform among `hosts`; installs nothing.
+
+    `timeout` is seconds for one solution.
+    """
+    observations = fleet.each(hosts, lambda node: node.observe(spec.name))
+    for no in refusals(spec.name, observations, replace_plain=True):
+        fleet.emit(Failed(no.host, Phase.OBSERVE, no.cause, no.message, no.hint))
+    canaries = Canaries.of(lock, observations)
+    places = {host: observations[host].envs_dir for host in canaries.hosts}
+    solved: tuple[Section, ...] = ()
+    if places:
+        with holding(fleet, places, spec.name, ticket) as held:
+            seen = {host: observations[host] for host in held.owners}
+            canaries = Canaries.of(lock, seen)
+            solved = solve_all(fleet, canaries, seen, spec, timeout)
+    both = lock.extended(solved)
+    for host, seen_there in observations.items():
+        if both.section(seen_there.platform):
+            fleet.emit(Ended(host, Outcome.SOLVED))
+    return both
 
 
 def solve_all(

@@ -84,18 +84,24 @@ class Relay:
         self._to = to
         self._delay = delay
         self.reset_after = reset_after
+        self.upward = 0
+        """Bytes that went towards the server, over all connections."""
+        self._sockets: list[socket.socket] = []
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
         self._listener.close()
+        for each in self._sockets:
+            each.close()
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
                 server = socket.create_connection(self._to)
+                self._sockets += [client, server]
                 for source, target, upward in ((client, server, True), (server, client, False)):
                     threading.Thread(
                         target=self._carry, args=(source, target, upward), daemon=True
@@ -106,6 +112,7 @@ class Relay:
         with contextlib.suppress(OSError):
             while data := source.recv(65536):
                 carried += len(data)
+                self.upward += len(data) if upward else 0
                 if upward and self.reset_after and carried > self.reset_after:
                     for each in (source, target):
                         # No linger: the other side gets a reset in place of an end.

@@ -37,6 +37,7 @@ for command in (
     writing.lint,
     writing.init,
     writing.image,
+    writing.bundle,
     writing.demo,
 ):
     app.command()(command)

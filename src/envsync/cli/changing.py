@@ -17,12 +17,14 @@ from envsync.cli.options import (
     AsJson,
     BestEffort,
     BreakLock,
+    BundleFile,
     Canary,
     EnvironmentFile,
     FlavourOption,
     Force,
     MaybeHosts,
     NoLock,
+    Offline,
     OnlyDrifted,
     Rebuild,
     Relock,
@@ -40,6 +42,8 @@ def push(
     no_lock: NoLock = False,
     rebuild: Rebuild = False,
     only_drifted: OnlyDrifted = False,
+    offline: Offline = False,
+    bundle: BundleFile = None,
     canary: Canary = 0,
     best_effort: BestEffort = False,
     replace: Replace = False,
@@ -56,7 +60,7 @@ def push(
     installs. A host that holds that already is left alone. A host that fails is named with its
     cause and the next step; the others get ready, and a second push needs to do just the rest.
     """
-    from envsync.cli.commands.push import Request, push
+    from envsync.cli.commands.push import Request, push, source_of
     from envsync.cli.session import ticket
     from envsync.push import PushOptions
 
@@ -70,6 +74,7 @@ def push(
         force=force,
         replace=replace,
         only_drifted=only_drifted,
+        source=source_of(bundle, named.file, offline=offline),
     )
     request = Request(named, options, relock, no_lock, as_json)
     raise typer.Exit(push(request))

@@ -102,6 +102,14 @@ Rebuild = Annotated[
     bool,
     typer.Option("--rebuild", help="Build anew even where the environment looks whole."),
 ]
+BundleFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--bundle",
+        metavar="BUNDLE",
+        help="As --offline, with the files of this bundle, and its environment file and lock.",
+    ),
+]
 Canary = Annotated[
     int,
     typer.Option(
@@ -126,6 +134,12 @@ BreakLock = Annotated[
 OnlyDrifted = Annotated[
     bool,
     typer.Option("--only-drifted", help="Bring back the hosts that drifted; install on no other."),
+]
+Offline = Annotated[
+    bool,
+    typer.Option(
+        "--offline", help="The hosts have no internet: fetch packages here, and send them."
+    ),
 ]
 OnlyGroups = Annotated[
     list[Group] | None, typer.Option("--only", help="Only this group of things; repeatable.")

@@ -1,4 +1,4 @@
-"""What needs no node of yours: the grammar of config, lint, init, image and demo.
+"""What needs no node of yours: the grammar of config, lint, init, image, bundle and demo.
 
 What a command does is imported when it is called, so that `--help` pays for none of it.
 """
@@ -123,6 +123,26 @@ def image(
     target = Target(output, force) if output else None
     wishes = Wishes(kind, base, platform)
     raise typer.Exit(image(file, name, wishes, target, as_json=as_json))
+
+
+def bundle(
+    file: EnvironmentFile = DEFAULT_FILE,
+    name: Name = None,
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", metavar="FILE", help="Where to write it."),
+    ] = Path("bundle.tar"),
+    force: Overwrite = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write FILE, its lock and all packages to one file, for a network that is closed.
+
+    `push --bundle` sends from it. Unpacked, it is a conda channel and a folder of wheels, for
+    `conda env create` by hand.
+    """
+    from envsync.cli.commands.bundle import bundle
+
+    raise typer.Exit(bundle(file, name, output, force=force, as_json=as_json))
 
 
 def demo(

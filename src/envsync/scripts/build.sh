@@ -3,16 +3,18 @@
 # package manager says; standard output gets one word: `sealed` or `built`.
 #
 # $1  prefix   $2  text of as_job.sh   $3  where relative paths of pip begin; may be empty
-# $4...  the command that fills it
+# $4  `offline` where pip is to keep to what its requirements say   $5...  the command that fills it
 #
 # Beside the prefix may lie requirements that pip adds (.pip.txt, with hashes; .direct.txt, which
-# cannot have one), the environment's variables (.state), and what the environment file refers
+# cannot have one), the addresses that it is to have on record where it was given a file
+# (.origin.txt), the environment's variables (.state), and what the environment file refers
 # to (.files.tar), which is unpacked into .files and stays: an editable package is there.
 
 prefix=$1
 as_job=$2
 folder=$3
-shift 3
+offline=$4
+shift 4
 lock=${prefix%/*/*}/.building
 
 # One builder at a time: conda's package cache suffers from two, an earlier push may still be at
@@ -70,11 +72,36 @@ esac
 # environment would lack the package on just this node.
 unset PYTHONPATH PYTHONHOME PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV
 export PYTHONNOUSERSITE=1 PIP_NO_INPUT=1 PYTHONUNBUFFERED=1 PIP_DISABLE_PIP_VERSION_CHECK=1
+if [ -n "$offline" ]; then
+    # An index that cannot be reached would be asked again and again.
+    unset PIP_INDEX_URL PIP_EXTRA_INDEX_URL PIP_FIND_LINKS PIP_PROXY
+    export PIP_CONFIG_FILE=/dev/null PIP_NO_INDEX=1
+fi
 
 give_up() { # exit code
     rm -rf "$prefix" "$prefix.files"
     exit "$1"
 }
+
+# What pip has on record of a package (PyPA, "Recording the Direct URL Origin"), with its hash.
+recall='
+import base64, csv, hashlib, importlib.metadata, json, sys
+for line in open(sys.argv[1]):
+    name, address = line.split()
+    files = {each.name: each.locate() for each in importlib.metadata.distribution(name).files
+             if each.parent.name.endswith(".dist-info")}
+    origin = json.loads(files["direct_url.json"].read_text())
+    raw = json.dumps({**origin, "url": address}, sort_keys=True).encode()
+    digest = base64.urlsafe_b64encode(hashlib.sha256(raw).digest()).decode().rstrip("=")
+    with open(files["RECORD"], newline="") as record:
+        rows = list(csv.reader(record))
+    for row in rows:
+        if row[0].endswith(".dist-info/direct_url.json"):
+            row[1:] = ["sha256=" + digest, str(len(raw))]
+    files["direct_url.json"].write_bytes(raw)
+    with open(files["RECORD"], "w", newline="") as record:
+        csv.writer(record, lineterminator="\n").writerows(rows)
+'
 
 pip_install() {
     as_pip "$prefix" "$as_job" install --no-deps "$@" </dev/null >&2
@@ -92,6 +119,9 @@ fi
 "$@" </dev/null >&2 || give_up $?
 if [ -e "$prefix.pip.txt" ]; then
     pip_install --require-hashes --requirement "$prefix.pip.txt" || give_up $?
+fi
+if [ -e "$prefix.origin.txt" ]; then
+    "$prefix/bin/python" -I -c "$recall" "$prefix.origin.txt" >&2 </dev/null || give_up $?
 fi
 if [ -e "$prefix.direct.txt" ]; then
     pip_install --requirement "$prefix.direct.txt" || give_up $?

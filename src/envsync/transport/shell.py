@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from envsync.errors import CommandTimeoutError, HostError, LinkLostError
-from envsync.ports import Command, Completed, LineSink
+from envsync.ports import Command, Completed, LineSink, Piece
 
 REFUSED = "login-shell"
 """The cause of a failure in which the script never began, as far as one can see."""
@@ -142,22 +142,30 @@ class Lines:
 class Feed:
     """What is still to be sent: the prologue, then the script's own input.
 
-    A file is read a piece at a time, so that a big one takes no more memory for many hosts.
+    Files are read a piece at a time, so that big ones take no more memory for many hosts.
     """
 
     PIECE = 1 << 20
 
-    def __init__(self, prologue: bytes, stdin: bytes | Path | None) -> None:
-        self._file = stdin if isinstance(stdin, Path) else None
+    def __init__(
+        self,
+        prologue: bytes,
+        stdin: bytes | Path | tuple[Piece, ...] | None,
+        on_line: LineSink | None = None,
+    ) -> None:
+        """`on_line` is told how much of the files is sent."""
+        files = (Piece(stdin),) if isinstance(stdin, Path) else stdin
+        self._files = list(files) if isinstance(files, tuple) else []
         self._open: BinaryIO | None = None
-        text = stdin if isinstance(stdin, bytes) else b""
-        self._piece = memoryview(prologue + text)
+        self._piece = memoryview(prologue + (stdin if isinstance(stdin, bytes) else b""))
+        self._on_line = on_line
+        self._done = 0
 
     @property
     def pending(self) -> memoryview:
         """The next bytes to send; empty when there are no more."""
-        if not self._piece and self._file is not None:
-            self._piece = memoryview(self._read(self._file))
+        while not self._piece and self._files:
+            self._piece = memoryview(self._read(self._files[0]))
         return self._piece
 
     def sent(self, count: int) -> None:
@@ -167,24 +175,35 @@ class Feed:
     def close(self) -> None:
         """Send no more, whoever may have wanted it."""
         self._piece = self._piece[:0]
-        self._file = None
+        self._files.clear()
+        self._shut()
+
+    def _shut(self) -> None:
         if self._open is not None:
             self._open.close()
             self._open = None
 
-    def _read(self, file: Path) -> bytes:
+    def _read(self, piece: Piece) -> bytes:
         try:
             if self._open is None:
-                self._open = file.open("rb")
-            data = self._open.read(self.PIECE)
+                self._open = piece.file.open("rb")
+                self._open.seek(piece.start)
+            most = self.PIECE
+            if piece.size is not None:
+                most = min(most, piece.start + piece.size - self._open.tell())
+            data = self._open.read(most)
         except OSError as error:
             raise HostError(
                 "local-file",
-                f"{file} could not be read on this machine: {error.strerror}",
+                f"{piece.file} could not be read on this machine: {error.strerror}",
                 hint="see to the file, then run the same command again",
             ) from error
+        if data and self._on_line:
+            self._done += len(data)
+            self._on_line(f"{self._done / 1e6:.1f} MB")
         if not data:
-            self.close()
+            self._files.pop(0)
+            self._shut()
         return data
 
 
@@ -208,7 +227,7 @@ class Exchange:
         script = shlex.quote(script_text(command))
         prologue = template.format(mark=mark, script=script, **limit).encode()
         self.wire = wire.format(size=len(prologue), **limit)
-        self.feed = Feed(prologue, command.stdin)
+        self.feed = Feed(prologue, command.stdin, on_line)
         self.close_input = command.stdin is not None
         self.limit = command.timeout
         self._clock = clock

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from envsync.errors import CommandTimeoutError, HostError, LinkLostError
-from envsync.ports import Command
+from envsync.ports import Command, Piece
 from envsync.transport.shell import Exchange, Frame, Lines, script_text
 
 HOSTILE = ["x; touch /tmp/p", "it's", '"', "$(id)", "`id`", "a\nb", "", "-n", "!!", "*", "~", "é"]
@@ -160,3 +160,15 @@ def test_lines_end_at_newlines_and_carriage_returns_wherever_chunks_break() -> N
         lines.feed(chunk)
     lines.feed(b"\n")
     assert seen == ["Collecting", "10%", "20%", "ö"]
+
+
+def test_files_are_sent_one_after_the_other_each_from_a_byte_on(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.write_bytes(b"0123456789")
+    second.write_bytes(b"abc")
+    said: list[str] = []
+    pieces = (Piece(first, 6), Piece(second), Piece(first, 10), Piece(first, 1, 2))
+    exchange = Exchange(Command("cat", stdin=pieces), said.append)
+    exchange.feed_stdout(through(["/bin/sh"], exchange).stdout)
+    assert exchange.finish(0).stdout == b"6789abc12"
+    assert said == ["0.0 MB"] * 3

@@ -17,10 +17,12 @@ from envsync.lint import lint
 from envsync.lock import Lock, digest, format_lock, lock_file
 from envsync.manifest import Manifest, lock_beside, read_manifest
 from envsync.model import Notice
-from envsync.push import Keep, Pushed, PushOptions, make_lock
+from envsync.parcels import Source
+from envsync.push import Keep, Pushed, PushOptions
 from envsync.push import push as push_to
 from envsync.recipe import remembered
 from envsync.render import changes, envelope, reading
+from envsync.solve import make_lock
 from envsync.store import LastPush, Store, write_whole
 
 
@@ -75,12 +77,37 @@ class _Memory:
         )
 
 
+def source_of(bundle: Path | None, file: Path, *, offline: bool) -> Source | None:
+    """Where the files come from that are sent; None where the hosts fetch them themselves.
+
+    Beside `file` what a bundle says of the environment is put where it is missing.
+    """
+    # Imported only now: others need not wait for it.
+    if bundle is None:
+        if not offline:
+            return None
+        from envsync.depot import cache_folder  # noqa: PLC0415 (see above)
+        from envsync.supply import Internet  # noqa: PLC0415
+
+        return Internet(cache_folder())
+    from envsync.bundle import read_bundle, settle  # noqa: PLC0415
+
+    found = read_bundle(bundle)
+    settle(found, file)
+    return found
+
+
 def push(request: Request) -> int:
     """Read everything, check everything, and only then touch a host."""
     if request.relock and request.options.only_drifted:
         raise InputError(
             "--only-drifted brings hosts back to the lock, and --relock makes another one",
             hint="leave one of them out",
+        )
+    if request.options.source and (request.relock or request.no_lock):
+        raise InputError(
+            f"{'--relock' if request.relock else '--no-lock'} solves, which takes the internet",
+            hint="leave one of the options out; `envsync lock HOSTS` solves on hosts that have it",
         )
     inputs = _read(request, switching=True)
     spec, options = inputs.manifest.spec, request.options
@@ -136,7 +163,8 @@ def lock(request: Request) -> int:
         )
     session = _session("lock", request, inputs, logged=False)
     with session:
-        made = make_lock(session.fleet, inputs.chosen.hosts, spec, before, request.options)
+        ticket, timeout = request.options.ticket, request.options.timeout
+        made = make_lock(session.fleet, inputs.chosen.hosts, spec, before, ticket, timeout)
     if made.sections and made != before:
         _write_lock(request.where.file, made)
     file = lock_file(request.where.file)
@@ -170,6 +198,12 @@ def _read(request: Request, *, switching: bool) -> _Inputs:
             )
         return _Inputs(chosen, manifest, None, tuple(notices))
     found, why = lock_beside(manifest, request.where.file)
+    if request.options.source and found is None:
+        raise InputError(
+            f"{why or 'there is none'}, and nothing is solved without the internet",
+            file=str(lock_file(request.where.file)),
+            hint="`envsync lock HOSTS` makes it on hosts that have it; then push again",
+        )
     if why:
         notices.append(Notice(f"not used: {why}; solving anew", str(lock_file(request.where.file))))
     if found is None or (request.relock and not manifest.lock):

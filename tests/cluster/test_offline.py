@@ -1,0 +1,171 @@
+"""Nodes that cannot fetch anything: `push --offline` sends them what they lack."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cluster.conftest import Maker
+from cluster.lab import CLEAN_PATH, Cluster, Lab, Node
+from cluster.web import Web
+
+TAKEN_BY = "envsync"
+
+
+@pytest.fixture(scope="module")
+def web(lab: Lab) -> Iterator[Web]:
+    with Web(lab.folder) as made:
+        yield made
+
+
+@pytest.fixture
+def env(lab: Lab, tmp_path: Path) -> dict[str, str]:
+    """What envsync itself finds: a cache of its own, and pip's way to the wheels."""
+    return {
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "PIP_FIND_LINKS": str(lab.wheels),
+        "PIP_NO_INDEX": "1",
+        "PIP_CONFIG_FILE": os.devnull,
+    }
+
+
+def write(cluster: Cluster, web: Web, *dependencies: str, name: str = "train") -> None:
+    """An environment of packages over HTTP, with its lock."""
+    wanted = ["python=3", "pip", *dependencies]
+    lines = [f"name: {name}", "channels:", f"  - {web.url}/channel", "  - nodefaults"]
+    lines += ["dependencies:", *(f"  - {each}" for each in wanted), "  - pip:"]
+    lines += ["      - einlike==0.8.0"]
+    lines += [f"      - numlike @ {web.url}/wheels/numlike-2.1.0-py3-none-any.whl"]
+    text = "\n".join(lines) + "\n"
+    (cluster.folder / "environment.yml").write_text(text)
+    cluster.lock.write_bytes(cluster.lab.lock_for(text))
+
+
+def empty_cache(node: Node) -> None:
+    shutil.rmtree(node.root / "pkgs")
+
+
+def state(node: Node, name: str = "train") -> dict[str, object]:
+    """What a node has, in the words of conda and pip themselves."""
+    prefix = Path(os.path.realpath(node.envs / name))
+    env = {"HOME": str(node.home), "PATH": CLEAN_PATH}
+
+    def said(*words: str) -> str:
+        done = subprocess.run(words, env=env, capture_output=True, text=True, check=True)
+        return done.stdout
+
+    conda, python = str(node.root / "bin" / "conda"), str(prefix / "bin" / "python")
+    records = [json.loads(each.read_text()) for each in (prefix / "conda-meta").glob("*.json")]
+    origins = prefix.glob("lib/python*/site-packages/*.dist-info/direct_url.json")
+    return {
+        "generation": prefix.name,
+        "explicit": said(conda, "list", "-p", str(prefix), "--explicit", "--md5"),
+        "pip": said(python, "-m", "pip", "list", "--format=json"),
+        "origins": sorted(each.read_text() for each in origins),
+        "records": sorted((each["name"], each["url"], each["md5"]) for each in records),
+    }
+
+
+def test_same_environment_as_by_fetching(
+    make_cluster: Maker, web: Web, env: dict[str, str]
+) -> None:
+    apart, online = make_cluster(1), make_cluster(1)
+    write(apart, web, "tiny")
+    write(online, web, "tiny")
+    empty_cache(apart.nodes[0])
+    assert (done := online.run("push", "hosts.txt")).code == 0, done.out + done.err
+    web.asked.clear()
+    done = apart.run("push", "hosts.txt", "--offline", env=env)
+    assert done.code == 0, done.out + done.err
+    assert web.agents(".tar.bz2") == {"envsync"}
+    assert web.agents(".whl") == {"pip"}
+    assert state(apart.nodes[0]) == state(online.nodes[0])
+    assert len(state(apart.nodes[0])["origins"]) == 1  # type: ignore[arg-type]
+    hidden = apart.nodes[0].envs / ".envsync"
+    assert sorted(each.name for each in hidden.iterdir()) == ["train"]
+    assert not list((apart.nodes[0].root / "pkgs").rglob("*.part"))
+    verified = apart.run("verify")
+    assert verified.code == 0, verified.out
+
+
+def test_nothing_is_solved_offline(make_cluster: Maker, web: Web, env: dict[str, str]) -> None:
+    cluster = make_cluster(1)
+    write(cluster, web, "tiny")
+    lock = cluster.lock.read_text()
+    cluster.lock.write_text(lock.replace("flavour: conda", "flavour: mamba"))
+    done = cluster.run("push", "hosts.txt", "--offline", "--json", env=env)
+    assert (done.code, list(done.outcomes.values())) == (1, ["not-locked"])
+    with (cluster.folder / "environment.yml").open("a") as file:
+        file.write("# changed\n")
+    done = cluster.run("push", "hosts.txt", "--offline", env=env)
+    assert (done.code, "has changed since it was made" in done.err) == (2, True)
+    cluster.lock.unlink()
+    done = cluster.run("push", "hosts.txt", "--offline", env=env)
+    assert (done.code, "`envsync lock HOSTS` makes it" in done.err) == (2, True)
+    assert cluster.run("push", "hosts.txt", "--offline", "--relock", env=env).code == 2
+    assert cluster.nodes[0].conda_starts == []
+
+
+def test_bundle_is_the_way_into_a_closed_network(
+    make_cluster: Maker, web: Web, env: dict[str, str], tmp_path: Path
+) -> None:
+    outside, inside = make_cluster(1), make_cluster(2)
+    write(outside, web, "tiny")
+    for name in ("one.tar", "two.tar"):
+        done = outside.run("bundle", "-o", name, env=env)
+        assert done.code == 0, done.out + done.err
+    first, second = outside.folder / "one.tar", outside.folder / "two.tar"
+    assert first.read_bytes() == second.read_bytes()
+    assert outside.run("bundle", "-o", "one.tar", env=env).code == 2
+    assert (done := outside.run("push", "hosts.txt")).code == 0, done.out + done.err
+
+    web.asked.clear()
+    for node in inside.nodes:
+        empty_cache(node)
+    nothing = {**env, "XDG_CACHE_HOME": str(tmp_path / "none"), "PIP_FIND_LINKS": ""}
+    done = inside.run("push", "hosts.txt", "--bundle", str(first), env=nothing)
+    assert done.code == 0, done.out + done.err
+    assert state(inside.nodes[0]) == state(inside.nodes[1]) == state(outside.nodes[0])
+    assert web.asked == []
+    assert not (tmp_path / "none").exists()
+
+    damaged = tmp_path / "damaged.tar"
+    raw = first.read_bytes()
+    archive = next((outside.lab.folder / "channel" / "noarch").glob("tiny-*.bz2")).read_bytes()
+    damaged.write_bytes(raw.replace(archive, archive[:-1] + b"?"))
+    done = inside.run("push", "hosts.txt", "--bundle", str(damaged), "--rebuild", env=nothing)
+    assert (done.code, "does not have" in done.err) == (2, True), done.out + done.err
+    (inside.folder / "environment.yml").write_text("name: other\ndependencies: [python]\n")
+    done = inside.run("push", "hosts.txt", "--bundle", str(first), env=nothing)
+    assert (done.code, "is not the one in" in done.err) == (2, True), done.err
+
+
+def test_bundle_by_hand(make_cluster: Maker, web: Web, env: dict[str, str], tmp_path: Path) -> None:
+    cluster = make_cluster(1)
+    node = cluster.nodes[0]
+    write(cluster, web, "tiny")
+    assert cluster.run("bundle", "-o", "b.tar", env=env).code == 0
+    subprocess.run(["tar", "-xf", str(cluster.folder / "b.tar"), "-C", str(tmp_path)], check=True)
+    folder = tmp_path / "train"
+    (file,) = folder.glob("by-hand-*.yml")
+    assert file.name in (folder / "README.txt").read_text()
+    empty_cache(node)
+    (node.home / ".config" / "pip" / "pip.conf").unlink()
+    web.asked.clear()
+    done = subprocess.run(
+        [str(node.root / "bin" / "conda"), "env", "create", "-f", file.name],
+        cwd=folder, env={"HOME": str(node.home), "PATH": CLEAN_PATH},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    python = node.envs / "train" / "bin" / "python"
+    words = [str(python), "-c", "import tiny, einlike, numlike; print(numlike.__version__)"]
+    said = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert said.stdout == "2.1.0\n"
+    assert web.asked == []
