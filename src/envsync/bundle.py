@@ -14,28 +14,23 @@ packages have had already.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import io
 import json
 import os
 import tarfile
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
-from urllib.parse import unquote
+from pathlib import Path
 
 from envsync import __version__, byhand
-from envsync.depot import Sums, sums_in
 from envsync.errors import InputError
 from envsync.lock import Lock, Section, digest, format_lock
 from envsync.luggage import Luggage, sources
-from envsync.parcels import Parcel, Source, Tell, fits, hashes, must_be_files, wheel_lines
+from envsync.parcels import Parcel, Source, Tell, must_be_files
 from envsync.recipe import remembered
 from envsync.spec import EnvironmentSpec
 
-ENVIRONMENT = "environment.yml"
-LOCK = "environment.lock"
 _TIME = 315532800  # 1980-01-01, as for what travels with a push
 _PIECE = 1 << 20
 _SUBDIRS = "noarch"
@@ -89,14 +84,14 @@ def _texts(
     texts["README.txt"] = byhand.readme(spec.name, lock, __version__)
     raw = {place: text.encode() for place, text in texts.items()}
     environment = remembered(spec)
-    made_from = {**sources(spec.luggage), ENVIRONMENT: environment}
+    made_from = {**sources(spec.luggage), byhand.ENVIRONMENT: environment}
     digests = tuple((name, digest(each)) for name, each in made_from.items())
     named = replace(lock, sources=digests if lock.sources else ())
     return {
         **_beside(spec.luggage),
         **raw,
-        ENVIRONMENT: environment,
-        LOCK: format_lock(named).encode(),
+        byhand.ENVIRONMENT: environment,
+        byhand.LOCK: format_lock(named).encode(),
     }
 
 
@@ -180,130 +175,3 @@ def _write(part: Path, name: str, texts: Mapping[str, bytes], parcels: Sequence[
             entry.size = files[place].size
             with files[place].file.open("rb") as stream:
                 archive.addfile(entry, stream)
-
-
-@dataclass(frozen=True)
-class Bundle:
-    """A bundle that was read through once, with the hash of each file."""
-
-    file: Path
-    name: str
-    sums: Mapping[str, Sums]
-    """By place."""
-    starts: Mapping[str, int]
-    texts: Mapping[str, bytes]
-    """What is neither package nor wheel, by place."""
-
-    def __call__(self, spec: EnvironmentSpec, section: Section, tell: Tell) -> tuple[Parcel, ...]:
-        """The files of a section. Raises InputError for one that is missing or another."""
-        must_be_files(spec, section)
-        tell(f"{len(self.sums)} files in {self.file.name}")
-        conda = []
-        for package in section.conda:
-            place = f"{byhand.CHANNEL}/" + "/".join(package.url.split("/")[-2:])
-            found = self.sums.get(unquote(place))
-            if found is None or not fits(package, found.md5, found.sha256):
-                raise self._lacks(package.url)
-            conda.append(self._parcel(unquote(place), package.url))
-        by_hash = {
-            each.sha256: place
-            for place, each in self.sums.items()
-            if place.startswith(f"{byhand.WHEELS}/")
-        }
-        wheels = []
-        for line in wheel_lines(section):
-            places = [by_hash[each] for each in sorted(hashes(line)) if each in by_hash]
-            if not places:
-                raise self._lacks(line.partition(" --hash=")[0])
-            wheels.append(self._parcel(places[0], "", line))
-        return (*conda, *wheels)
-
-    def _parcel(self, place: str, url: str, line: str = "") -> Parcel:
-        sums = self.sums[place]
-        name = PurePosixPath(place).name
-        start = self.starts[place]
-        return Parcel(name, url, self.file, sums.md5, sums.sha256, sums.size, line, start)
-
-    def _lacks(self, what: str) -> InputError:
-        return InputError(
-            f"it does not have {what} as the lock wants it",
-            file=str(self.file),
-            hint="it is damaged, or of another lock: make it anew with `envsync bundle`",
-        )
-
-
-def read_bundle(file: Path) -> Bundle:
-    """Read it through. Raises InputError for what is no bundle."""
-    sums: dict[str, Sums] = {}
-    starts: dict[str, int] = {}
-    texts: dict[str, bytes] = {}
-    name = ""
-    try:
-        with tarfile.open(file, "r:") as archive:
-            for entry, content in _members(archive):
-                name, _, place = entry.name.partition("/")
-                if place.startswith((f"{byhand.CHANNEL}/", f"{byhand.WHEELS}/")):
-                    sums[place], starts[place] = sums_in(content), entry.offset_data
-                else:
-                    texts[place] = content.read()
-    except (tarfile.TarError, OSError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise InputError(f"it cannot be read: {reason}", file=str(file)) from error
-    if ENVIRONMENT not in texts or LOCK not in texts:
-        raise InputError(
-            "it is no bundle of envsync's", file=str(file), hint="`envsync bundle` makes one"
-        )
-    return Bundle(file, name, sums, starts, texts)
-
-
-def _members(archive: tarfile.TarFile) -> Iterator[tuple[tarfile.TarInfo, tarfile.ExFileObject]]:
-    for entry in archive:
-        path = PurePosixPath(entry.name)
-        if path.is_absolute() or ".." in path.parts or not (entry.isreg() or entry.isdir()):
-            raise tarfile.TarError(f"{entry.name} is not what a bundle holds")
-        if entry.isreg() and (content := archive.extractfile(entry)):
-            yield entry, content  # type: ignore[misc]
-
-
-def settle(bundle: Bundle, environment: Path) -> tuple[Path, ...]:
-    """Put the environment file, its lock and what belongs to it where they are missing.
-
-    The paths that were written. Raises InputError where something else lies there.
-    """
-    if environment.name != ENVIRONMENT:
-        raise InputError(
-            f"a bundle's environment file is called {ENVIRONMENT}",
-            file=str(environment),
-            hint=f"leave -f out, or name a folder with it: FOLDER/{ENVIRONMENT}",
-        )
-    folder = environment.parent
-    lock = folder / LOCK
-    wanted = {folder / place: raw for place, raw in _own(bundle).items()}
-    wanted |= {environment: bundle.texts[ENVIRONMENT], lock: bundle.texts[LOCK]}
-    written = []
-    for path, raw in sorted(wanted.items()):
-        if path.exists():
-            if path.read_bytes() != raw:
-                raise InputError(
-                    f"it is not the one in {bundle.file.name}",
-                    file=str(path),
-                    hint="push from an empty folder, or make the bundle from this file",
-                )
-            continue
-        with contextlib.ExitStack() as undo:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            part = path.with_name(f".{path.name}.part")
-            undo.callback(part.unlink, missing_ok=True)
-            part.write_bytes(raw)
-            part.replace(path)
-        written.append(path)
-    return tuple(written)
-
-
-def _own(bundle: Bundle) -> Mapping[str, bytes]:
-    """What the pip section names."""
-    return {
-        place: raw
-        for place, raw in bundle.texts.items()
-        if place not in {ENVIRONMENT, LOCK, "README.txt"} and not place.startswith("by-hand-")
-    }

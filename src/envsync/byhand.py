@@ -9,6 +9,8 @@ import yaml
 from envsync.lock import Lock, Section
 from envsync.parcels import Parcel
 
+ENVIRONMENT = "environment.yml"
+LOCK = "environment.lock"
 CHANNEL = "channel"
 WHEELS = "wheels"
 

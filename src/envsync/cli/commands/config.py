@@ -29,7 +29,9 @@ def config(file: Path, defaults: Mapping[str, Any], *, as_json: bool) -> int:
     out.print(listing.settings(rows))
     if found.file is None:
         out.print(
-            f"There is no {OWN} and no [tool.envsync] in a {SHARED} in {file.parent.resolve()}."
+            f"There is no {OWN} and no [tool.envsync] in a {SHARED} in {file.parent.resolve()}.",
+            markup=False,
+            soft_wrap=True,
         )
     if as_json:
         from envsync.render.envelope import envelope  # noqa: PLC0415 (on need)

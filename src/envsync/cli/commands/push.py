@@ -90,7 +90,7 @@ def source_of(bundle: Path | None, file: Path, *, offline: bool) -> Source | Non
         from envsync.supply import Internet  # noqa: PLC0415
 
         return Internet(cache_folder())
-    from envsync.bundle import read_bundle, settle  # noqa: PLC0415
+    from envsync.unbundle import read_bundle, settle  # noqa: PLC0415
 
     found = read_bundle(bundle)
     settle(found, file)
