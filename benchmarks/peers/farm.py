@@ -98,12 +98,17 @@ class Farm:
         found = re.findall(r"\bnode (\S+) (\S+) ([0-9a-f]{64})\b", output)
         kernel = os.uname().release
         expected = sorted((address, kernel, wanted) for address in self.addresses)
+        if sorted(found) != expected:
+            self.landed()
+            return f"{len(found)} answers, {len(set(found) & set(expected))} of them right"
+        return self.landed()
+
+    def landed(self) -> str:
+        """What is wrong with the files on the nodes, or ""; removes them."""
         files = [file for node in self.nodes for file in node.home.glob("up-*")]
         whole = {file.name[3:] for file in files if file.read_bytes() == self.payload}
         for file in files:
             file.unlink()
-        if sorted(found) != expected:
-            return f"{len(found)} answers, {len(set(found) & set(expected))} of them right"
         if whole != set(self.addresses):
             return f"{len(whole)} nodes hold the upload"
         return ""

@@ -13,6 +13,8 @@ from envsync.ports import Command, Completed, LineSink, Reached
 from envsync.transport.shell import Exchange, Feed
 
 _CHUNK = 65536
+_PACKET = 32768 - 64
+"""What paramiko puts into one packet of the size that OpenSSH takes."""
 _TICK = 0.25
 """Seconds between looks at the clock while the host is silent."""
 
@@ -88,19 +90,19 @@ class SshConnection:
         poller = select.poll()
         poller.register(channel.fileno(), select.POLLIN)
         feed = exchange.feed
+        channel.settimeout(_TICK)
         heartbeat: Heartbeat | None = None
         try:
             while not channel.closed or _readable(channel):
-                if feed.pending and channel.send_ready():
+                if feed.pending:
                     _send(channel, feed)
                     if not feed.pending and exchange.close_input:
                         channel.shutdown_write()
                 moved = _drain(channel, exchange)
                 if _finished(channel):
                     return channel.recv_exit_status()
-                if moved:
-                    continue
-                poller.poll(1 if feed.pending and channel.send_ready() else _TICK * 1000)
+                if not moved and not feed.pending:
+                    poller.poll(_TICK * 1000)
                 if heartbeat is None and exchange.seconds > self._keepalive:
                     heartbeat = Heartbeat(self._transport, self._keepalive)
                 self._check(exchange, heartbeat)
@@ -124,13 +126,13 @@ def _readable(channel: paramiko.Channel) -> bool:
 
 
 def _send(channel: paramiko.Channel, feed: Feed) -> None:
-    """Send as much as the window takes; a far side that has ended takes it all."""
+    """Send a packet, waiting a moment for room in the window; who has ended takes it all."""
     try:
-        feed.sent(channel.send(bytes(feed.pending[:_CHUNK])))
-    except OSError:
+        feed.sent(channel.send(bytes(feed.pending[:_PACKET])))
+    except OSError as error:
         if channel.closed or channel.exit_status_ready():
             feed.close()
-        else:
+        elif not isinstance(error, TimeoutError):
             raise
 
 
