@@ -44,6 +44,7 @@ bench: $(VENV)/.test  ## What is promised of speed, as ratios against peers of t
 	$(BIN)/python benchmarks/lint.py
 	$(BIN)/python benchmarks/fanout.py
 	$(BIN)/python benchmarks/verify.py
+	$(BIN)/python benchmarks/upload.py
 	$(BIN)/python benchmarks/report.py
 
 check: $(VENV)/.test  ## Lint, types, layers, shell scripts
