@@ -82,6 +82,16 @@ def script_text(command: Command) -> str:
     return f"set -- {arguments}\n{command.script}"
 
 
+def to_the_end(exchange: Exchange) -> str:
+    """The wire for a carrier that loses output when a program leaves input unread, as srun does.
+
+    Input that nobody sends has no end to wait for.
+    """
+    if not exchange.close_input:
+        return exchange.wire
+    return f"({exchange.wire}); code=$?; cat >/dev/null; exit $code"
+
+
 class Frame:
     """Cuts the script's own bytes out of a stream that starts and ends with noise."""
 

@@ -15,7 +15,7 @@ from envsync.ports import Command, Completed, Connection, LineSink, Reached
 from envsync.slurmnodes import SlurmNode, complaint, job_nodes, partition_of, slurm_nodes
 from envsync.transport.allocation import Allocation
 from envsync.transport.piped import Pipe, Program
-from envsync.transport.shell import REFUSED, Exchange
+from envsync.transport.shell import REFUSED, Exchange, to_the_end
 from envsync.transport.slurmtools import ask, missing, outside
 
 PATIENCE = 60.0
@@ -64,7 +64,7 @@ class SrunConnection:
 
     def run(self, command: Command, on_line: LineSink | None = None) -> Completed:
         exchange = Exchange(command, on_line)
-        program = Program([*self._words, f"cd; {exchange.wire}"], self._environ)
+        program = Program([*self._words, f"cd; {to_the_end(exchange)}"], self._environ)
         try:
             return self._pipe.carry(exchange, program)
         except OSError as error:
