@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
-import functools
-import hashlib
-import os
-import ssl
 import threading
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
-from typing import IO
 from urllib.parse import unquote
 
+from envsync.downloads import PIECE, opened, sums_of
 from envsync.errors import InputError
 from envsync.lock import LockedPackage
 from envsync.parcels import Parcel, Tell, fits, megabytes
@@ -26,48 +21,13 @@ from envsync.redact import bare, redact, restore
 
 AT_ONCE = 8
 """Downloads at the same time."""
-_PATIENCE = 60.0
-"""Seconds that a server may be silent."""
 _ATTEMPTS = 3
 """How often a download is gone on with after a break."""
-_PIECE = 1 << 20
 _TICK = 1.0
 """Seconds between two words on how far it is."""
 _UNSATISFIABLE = 416
 """HTTP: the part that is here is no part of the file there (RFC 9110, section 15.5.17)."""
 _PARTIAL = 206
-
-
-def cache_folder() -> Path:
-    """Where fetched packages stay, for the next push (XDG Base Directory Specification)."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    root = Path(base) if base.startswith("/") else Path("~/.cache").expanduser()
-    return root / "envsync" / "packages"
-
-
-@dataclass(frozen=True)
-class Sums:
-    """What a file is."""
-
-    md5: str
-    sha256: str
-    size: int
-    """Bytes."""
-
-
-def sums_of(file: Path) -> Sums:
-    with file.open("rb") as stream:
-        return sums_in(stream)
-
-
-def sums_in(stream: IO[bytes]) -> Sums:
-    """Of all that is still to be read there."""
-    md5, sha256, size = hashlib.md5(usedforsecurity=False), hashlib.sha256(), 0
-    while data := stream.read(_PIECE):
-        md5.update(data)
-        sha256.update(data)
-        size += len(data)
-    return Sums(md5.hexdigest(), sha256.hexdigest(), size)
 
 
 def fetch_all(
@@ -191,7 +151,7 @@ class _Download:
 
     def _attempt(self) -> None:
         start = self._part.stat().st_size if self._part.exists() else 0
-        with contextlib.closing(_opened(self._url, start)) as answer:
+        with contextlib.closing(opened(self._url, start)) as answer:
             goes_on = start and getattr(answer, "status", 200) == _PARTIAL
             with self._part.open("ab" if goes_on else "wb") as out:
                 while data := _read(answer):
@@ -215,39 +175,10 @@ class _BrokenError(Exception):
 def _read(answer: HTTPResponse) -> bytes:
     """The next bytes; raises _BrokenError where the connection broke."""
     try:
-        data = answer.read(_PIECE)
+        data = answer.read(PIECE)
     except OSError as error:
         raise _BrokenError(str(error)) from error
     # urllib says nothing of an end before its time where a size was asked for.
     if not data and (getattr(answer, "length", None) or 0) > 0:
         raise _BrokenError("the connection was closed in the middle")
     return data
-
-
-def _opened(url: str, start: int) -> HTTPResponse:
-    """The answer for what lies there, from a byte on. Proxies are those of the environment."""
-    scheme, _, rest = url.partition("://")
-    authority, slash, path = rest.partition("/")
-    login, at, host = authority.rpartition("@")
-    request = urllib.request.Request(f"{scheme}://{host}{slash}{path}")  # noqa: S310 (a lock's)
-    request.add_header("User-Agent", "envsync")
-    if at:
-        word = base64.b64encode(unquote(login).encode()).decode()
-        request.add_unredirected_header("Authorization", f"Basic {word}")
-    if start and scheme in {"http", "https"}:
-        request.add_header("Range", f"bytes={start}-")
-    # A scheme that urllib does not know is an error of its own.
-    return urllib.request.urlopen(request, timeout=_PATIENCE, context=_trust())  # type: ignore[no-any-return]  # noqa: S310
-
-
-@functools.cache
-def _trust() -> ssl.SSLContext:
-    """The system's certificates, and those of the variables that other tools go by."""
-    context = ssl.create_default_context()
-    for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT"):
-        if (bundle := os.environ.get(name)) and Path(bundle).exists():
-            folder = Path(bundle).is_dir()
-            context.load_verify_locations(
-                cafile=None if folder else bundle, capath=bundle if folder else None
-            )
-    return context

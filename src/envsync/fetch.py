@@ -6,7 +6,6 @@ None is used whose sha256 nobody has said: neither the user nor its publisher.
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import tempfile
 import urllib.error
@@ -14,8 +13,8 @@ import urllib.request
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
+from envsync.downloads import PIECE, opened, sums_in
 from envsync.errors import InputError
 from envsync.installers import (
     HEAD,
@@ -27,9 +26,6 @@ from envsync.installers import (
     published_sum,
 )
 
-_PATIENCE = 60.0
-"""Seconds that a publisher may be silent."""
-_PIECE = 1 << 20
 _MOST_TEXT = 4_000_000
 """Bytes that a page with sums may have; Anaconda's has some hundred thousand."""
 Tell = Callable[[str], None]
@@ -60,13 +56,6 @@ class Source:
                 )
 
 
-def cache_folder() -> Path:
-    """Where fetched installers stay, for the next cluster (XDG Base Directory Specification)."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    root = Path(base) if base.startswith("/") else Path("~/.cache").expanduser()
-    return root / "envsync" / "installers"
-
-
 def local(files: Sequence[Path], sums: Sequence[str]) -> Mapping[str, Installer]:
     """The user's own installers by platform, checked. Raises InputError."""
     found: dict[str, Installer] = {}
@@ -75,11 +64,11 @@ def local(files: Sequence[Path], sums: Sequence[str]) -> Mapping[str, Installer]
             with file.open("rb") as stream:
                 head = stream.read(HEAD)
                 stream.seek(0)
-                sha256, size = _digest(stream)
+                own = sums_in(stream)
         except OSError as error:
             raise InputError(f"it cannot be read: {error.strerror}", file=str(file)) from error
-        _must_be(file, sha256, sums or _beside(file))
-        installer = identify(file.absolute(), head, sha256, size)
+        _must_be(file, own.sha256, sums or _beside(file))
+        installer = identify(file.absolute(), head, own.sha256, own.size)
         if other := found.get(installer.subdir):
             raise InputError(
                 f"both it and {other.path.name} are for {installer.subdir}",
@@ -148,9 +137,9 @@ def _one(source: Source, subdir: str, tell: Tell, cache: Path) -> Installer:
             with there.open("rb") as stream:
                 head = stream.read(HEAD)
                 stream.seek(0)
-                digest, size = _digest(stream)
-            if digest == sha256:
-                return identify(there, head, sha256, size)
+                own = sums_in(stream)
+            if own.sha256 == sha256:
+                return identify(there, head, sha256, own.size)
     return _download(f"{folder}/{name}", name, sums, tell, cache)
 
 
@@ -159,10 +148,10 @@ def _download(url: str, name: str, sums: Sequence[str], tell: Tell, cache: Path)
     part: Path | None = None
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        with _opened(url) as answer, tempfile.NamedTemporaryFile(dir=cache, delete=False) as out:
+        with opened(url) as answer, tempfile.NamedTemporaryFile(dir=cache, delete=False) as out:
             part = Path(out.name)
             digest, done = hashlib.sha256(), 0
-            while data := answer.read(_PIECE):
+            while data := answer.read(PIECE):
                 out.write(data)
                 digest.update(data)
                 done += len(data)
@@ -183,15 +172,10 @@ def _download(url: str, name: str, sums: Sequence[str], tell: Tell, cache: Path)
 
 def _text(url: str) -> str:
     try:
-        with _opened(url) as answer:
+        with opened(url) as answer:
             return answer.read(_MOST_TEXT).decode("utf-8", "replace")
     except OSError as error:
         raise _unfetched(url, error) from error
-
-
-def _opened(url: str) -> BinaryIO:
-    # Its scheme is one of three (Source.check); proxies are those of the environment.
-    return urllib.request.urlopen(url, timeout=_PATIENCE)  # type: ignore[no-any-return]  # noqa: S310
 
 
 def _unfetched(url: str, error: OSError) -> InputError:
@@ -201,11 +185,3 @@ def _unfetched(url: str, error: OSError) -> InputError:
         hint="fetch it where there is a way to it, and name the file with --installer; or name a"
         " mirror's folder with --from",
     )
-
-
-def _digest(stream: BinaryIO) -> tuple[str, int]:
-    """sha256, and bytes."""
-    digest = hashlib.sha256()
-    while data := stream.read(_PIECE):
-        digest.update(data)
-    return digest.hexdigest(), stream.tell()

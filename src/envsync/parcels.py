@@ -142,7 +142,7 @@ def ask(conda: Conda, place: Place, parcels: Sequence[Parcel]) -> Command:
     """Which of the files the node lacks; `parse_stock` reads the answer."""
     lines = ("\t".join(_words(each)) for each in parcels)
     return Command(
-        scripts.load("parcel.sh") + scripts.load("stock.sh"),
+        "".join(map(scripts.load, ("parcel.sh", "room.sh", "stock.sh"))),
         (place.mark, place.wheels, *conda.information()),
         stdin="".join(f"{line}\n" for line in lines).encode(),
         timeout=LIMIT,
@@ -170,7 +170,7 @@ def parse_stock(done: Completed) -> Stock:
             lacks[rest[0]] = int(rest[1] or 0)
         elif rest:
             words[key] = rest[0]
-    free = words.get("free", "")
+    free = words.get("free_kib", "")
     return Stock(
         words.get("layout", ""),
         words.get("place", ""),

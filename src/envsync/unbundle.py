@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
 from envsync import byhand
-from envsync.depot import Sums, sums_in
+from envsync.downloads import Sums, sums_in
 from envsync.errors import InputError
 from envsync.lock import Section
 from envsync.parcels import Parcel, Tell, fits, hashes, must_be_files, wheel_lines

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from envsync.depot import sums_of
+from envsync.downloads import sums_of
 from envsync.errors import InputError
 from envsync.lock import Section, lock_file
 from envsync.parcels import Parcel, Tell, hashes, wheel_lines

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -70,7 +71,7 @@ def test_wheels_beside_the_file_travel_with_it() -> None:
 
 def test_only_what_is_lacking_is_sent_and_of_that_the_rest() -> None:
     parcels = [parcel("a.conda", 10, URL), parcel("b.whl", 20), parcel("c.whl", 30)]
-    answer = b"layout\tflat\nplace\t/pkgs\nfree\t1000\nlacks\ta.conda\t4\nlacks\tc.whl\t99\n"
+    answer = b"layout\tflat\nplace\t/pkgs\nfree_kib\t1000\nlacks\ta.conda\t4\nlacks\tc.whl\t99\n"
     stock = parse_stock(Completed(0, answer))
     made = shipment(parcels, stock)
     assert made.parcels == ((parcels[0], 4), (parcels[2], 0))
@@ -179,6 +180,7 @@ def test_stock_and_stow_on_this_machine(
             "stock.sh", "mark", str(wheels), str(says), key, str(cache), "/usr/none", version,
             stdin=text.encode(),
         )  # fmt: skip
+        assert re.search(r"^free_kib\t[1-9]\d*$", done, re.MULTILINE)
         return [line for line in done.splitlines() if not line.startswith("free")]
 
     def stow(there: int, raw: bytes) -> str:
@@ -214,7 +216,7 @@ def _sum(program: str, raw: bytes) -> str:
 
 
 def _run(script: str, *words: str, stdin: bytes) -> str:
-    text = scripts.load("parcel.sh") + scripts.load(script)
+    text = "".join(map(scripts.load, ("parcel.sh", "room.sh", script)))
     done = subprocess.run(
         ["/bin/sh", "-c", text, "sh", *words], input=stdin, capture_output=True, check=False
     )

@@ -6,7 +6,7 @@
 # $3...  the command that prints, as JSON, which package caches there are
 #
 # Answers with lines of words with tabs between them: `layout`, `place` (the cache that is written
-# to; none where all are read-only), `free` (KiB), and for each file that is lacking `lacks`, its
+# to; none where all are read-only), `free_kib`, and for each file that is lacking `lacks`, its
 # name and how many bytes of it are there.
 
 mark=$1
@@ -49,19 +49,8 @@ for cache in $caches; do
         break
     fi
 done
-folder=${place:-$wheels}
-while [ ! -d "$folder" ] && [ -n "$folder" ]; do
-    folder=${folder%/*}
-done
-free=
-IFS=' '
-for word in $(df -Pk "${folder:-/}" 2>/dev/null | tail -n 1); do
-    case $word in
-    [0-9]*%) break ;;
-    esac
-    free=$word
-done
-printf 'free\t%s\n' "$free"
+unset IFS
+say_free "${place:-$wheels}"
 
 unpacked_somewhere() {
     for cache in $caches; do

@@ -11,8 +11,9 @@ from envsync.bootstrap import bootstrap as bootstrap_all
 from envsync.cli.bundles import Where
 from envsync.cli.session import Session
 from envsync.cli.target import find_hosts
+from envsync.downloads import cache_folder
 from envsync.errors import InputError
-from envsync.fetch import Source, cache_folder, fetch, local
+from envsync.fetch import Source, fetch, local
 from envsync.hold import Ticket
 from envsync.installers import (
     PUBLISHERS,
@@ -46,7 +47,7 @@ def bootstrap(request: Request, ticket: Ticket) -> int:
 
     def supply(subdirs: Collection[str], tell: Tell) -> Mapping[str, Installer]:
         source = replace(request.source, flavour=flavour)
-        return own or fetch(source, subdirs, tell, cache_folder())
+        return own or fetch(source, subdirs, tell, cache_folder("installers"))
 
     session = Session(
         "bootstrap",

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from envsync.bundle import write_bundle
-from envsync.depot import cache_folder
+from envsync.downloads import cache_folder
 from envsync.errors import ExitCode, InputError
 from envsync.lock import lock_file
 from envsync.manifest import lock_beside, read_manifest
@@ -34,7 +34,7 @@ def bundle(file: Path, name: str | None, output: Path, *, force: bool, as_json: 
     spec, out = manifest.spec, console(stderr=as_json)
     reading.notices(out, spec.notices)
     with console(stderr=True).status("") as status:
-        made = write_bundle(output, spec, lock, Internet(cache_folder()), status.update)
+        made = write_bundle(output, spec, lock, Internet(cache_folder("packages")), status.update)
     out.print(
         f"{output} written: {made.packages} packages and {made.wheels} wheels for"
         f" {len(lock.sections)} platform{'s' if len(lock.sections) > 1 else ''},"

@@ -86,10 +86,10 @@ def source_of(bundle: Path | None, file: Path, *, offline: bool) -> Source | Non
     if bundle is None:
         if not offline:
             return None
-        from envsync.depot import cache_folder  # noqa: PLC0415 (see above)
+        from envsync.downloads import cache_folder  # noqa: PLC0415 (see above)
         from envsync.supply import Internet  # noqa: PLC0415
 
-        return Internet(cache_folder())
+        return Internet(cache_folder("packages"))
     from envsync.unbundle import read_bundle, settle  # noqa: PLC0415
 
     found = read_bundle(bundle)
