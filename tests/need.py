@@ -17,8 +17,8 @@ NEEDED = {
 }
 LONG = {"chromium": "chromium"}
 """For `--long`: the tests that take minutes, and look at the page of a report in a browser."""
-LIBRARIES = {"*/faketime/libfaketime.so.1": "libfaketime"}
-"""For `--long` too, by where Debian puts them below /usr/lib; elsewhere tests are skipped."""
+LIBRARIES = {"lib*/**/faketime/libfaketime.so.1": "libfaketime"}
+"""For `--long` too, by where distributions put them below /usr."""
 BY_ROOT = {"ip": "iproute2", "iptables": "iptables"}
 """For the tests that break a network of their own, which are left out elsewhere."""
 SLURM = {
@@ -35,8 +35,8 @@ def main() -> int:
     wanted |= LONG if "--long" in sys.argv[1:] else {}
     wanted |= SLURM if "--slurm" in sys.argv[1:] else {}
     missing = [package for program, package in wanted.items() if not shutil.which(program)]
-    usr = Path("/usr/lib")
-    if "--long" in sys.argv[1:] and Path("/etc/debian_version").exists():
+    if "--long" in sys.argv[1:]:
+        usr = Path("/usr")
         missing += [package for file, package in LIBRARIES.items() if not any(usr.glob(file))]
     if not missing:
         return 0

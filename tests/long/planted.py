@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +9,8 @@ from pathlib import Path
 from cluster.lab import CLEAN_PATH, Cluster, Lab, Node, free_port
 from envsync.demo.channel import PYTHON, Built, python_library, wheel
 
-FAKETIME = Path(f"/usr/lib/{platform.machine()}-linux-gnu/faketime/libfaketime.so.1")
-"""Of Debian's libfaketime."""
+FAKETIME = next(Path("/usr").glob("lib*/**/faketime/libfaketime.so.1"), Path("libfaketime.so.1"))
+"""Debian and Fedora put it into folders of their own."""
 
 CLEAN = tuple(f"gpu{number:02}" for number in range(9, 17))
 FAULTY = ("gpu01", "gpu02", "gpu03", "gpu04", "gpu05", "gpu06", "gpu07", "gpu08")

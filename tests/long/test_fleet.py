@@ -13,8 +13,6 @@ from cluster.lab import Lab, Ran
 from long import planted
 from long.planted import AHEAD, CLEAN, FAKETIME, Planted
 
-pytestmark = pytest.mark.skipif(not FAKETIME.exists(), reason="there is no libfaketime here")
-
 ON_ONE_MACHINE = frozenset({"own name", "shared memory"})
 """What is true of the machine that plays all the nodes."""
 
@@ -24,6 +22,7 @@ def fleet(
     lab: Lab, warm_packages: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Planted]:
     """Pushed, found to be well, then spoilt."""
+    assert FAKETIME.exists(), "one fault is a clock that is off: install libfaketime"
     made = planted.make_fleet(lab, warm_packages, tmp_path_factory.mktemp("fleet"))
     try:
         done = made.cluster.run("push", "hosts.ini")
