@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -10,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cluster.lab import Cluster, Node
+from cluster.waiting import wait_until
 
 VERSION = ".".join(map(str, sys.version_info[:2]))
 ON_ONE_MACHINE = frozenset({"own name", "shared memory", "unanswered"})
@@ -154,3 +157,23 @@ def test_diff_of_two_nodes_and_of_what_was_saved_of_one_shows_systems(cluster: C
     assert "glibc" in every.out
     assert "hostname" in every.out
     assert "hostname" not in cluster.run("diff", one, two).out
+
+
+def test_probe_ends_with_the_connection_of_whoever_asked(cluster: Cluster) -> None:
+    node = cluster.nodes[0]
+    begun = cluster.folder / "begun"
+    hook(node, f"touch '{begun}'; sleep 54.321")
+    with subprocess.Popen(
+        cluster.command("verify"), cwd=cluster.folder, stdout=subprocess.DEVNULL
+    ) as verify:
+        wait_until(begun.exists)
+        verify.kill()
+    wait_until(lambda: not _runs(b"sleep\x0054.321\0"), seconds=8)
+
+
+def _runs(argv: bytes) -> bool:
+    lines = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            lines.append(file.read_bytes())
+    return argv in lines

@@ -31,5 +31,9 @@ set -- "$shell" -c "$as_job" as_job "$prefix" -c "$program" "$@"
 if command -v timeout >/dev/null 2>&1; then
     set -- timeout -k 5 "$limit" "$@"
 fi
-"$@" 3>&1 >&2 </dev/null
+# timeout(1) leads a process group of its own: whoever ends ours does not reach it.
+"$@" 3>&1 >&2 </dev/null &
+job=$!
+trap 'kill "$job"' HUP INT TERM
+wait "$job"
 echo "@@end $?"
