@@ -169,3 +169,38 @@ def test_bundle_by_hand(make_cluster: Maker, web: Web, env: dict[str, str], tmp_
     said = subprocess.run(words, capture_output=True, text=True, check=True)
     assert said.stdout == "2.1.0\n"
     assert web.asked == []
+
+
+def test_download_that_was_cut_off_goes_on_where_it_ended(
+    make_cluster: Maker, web: Web, env: dict[str, str]
+) -> None:
+    cluster = make_cluster(1)
+    write(cluster, web, "tiny")
+    empty_cache(cluster.nodes[0])
+    web.asked.clear()
+    web.break_after = 100
+    done = cluster.run("push", "hosts.txt", "--offline", env=env)
+    assert done.code == 0, done.out + done.err
+    (resumed,) = [(path, wanted) for path, _, wanted in web.asked if wanted]
+    assert resumed[1] == "bytes=100-"
+    assert [path for path, *_ in web.asked].count(resumed[0]) == 2
+    web.asked.clear()
+    empty_cache(cluster.nodes[0])
+    assert cluster.run("push", "hosts.txt", "--offline", "--rebuild", env=env).code == 0
+    assert not [path for path, *_ in web.asked if path.endswith(".tar.bz2")]
+
+
+def test_source_that_a_node_would_have_to_build_is_refused_before_anything_is_sent(
+    make_cluster: Maker, web: Web, env: dict[str, str]
+) -> None:
+    cluster = make_cluster(1)
+    write(cluster, web, "tiny")
+    commit = "0" * 40
+    lock = cluster.lock.read_text()
+    line = f"direct:\n  - flash @ git+https://h.test/flash@{commit}"
+    cluster.lock.write_text(lock.replace("direct: []", line))
+    done = cluster.run("push", "hosts.txt", "--offline", env=env)
+    assert done.code == 2
+    assert f"environment.lock: flash @ git+https://h.test/flash@{commit} is a source" in done.err
+    assert "pip wheel" in done.err
+    assert not (cluster.nodes[0].envs / "train").exists()

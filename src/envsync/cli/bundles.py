@@ -11,6 +11,7 @@ from typing import Any
 
 import typer
 
+from envsync.cli.installing import Installing
 from envsync.cli.options import (
     DEFAULT_FILE,
     AcceptNew,
@@ -169,6 +170,7 @@ _BUNDLES: dict[str, Callable[..., Any]] = {
     "named": Where.named,
     "connecting": Connecting.of,
     "selecting": Selecting.of,
+    "installing": Installing.of,
 }
 """Arguments of commands that stand for several options each; a bundle may hold others."""
 

@@ -5,12 +5,19 @@ What a command does is imported when it is called, so that `--help` pays for non
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from envsync.cli.bundles import Connecting, Selecting, Where, configured
+from envsync.cli.installing import (
+    ForceRemoval,
+    Init,
+    Installing,
+    InstallTimeout,
+    Remove,
+    Upgrade,
+)
 from envsync.cli.options import (
     BUILD_TIMEOUT,
     DEFAULT_FILE,
@@ -19,8 +26,8 @@ from envsync.cli.options import (
     BreakLock,
     BundleFile,
     Canary,
+    DryRun,
     EnvironmentFile,
-    FlavourOption,
     Force,
     MaybeHosts,
     NoLock,
@@ -35,9 +42,7 @@ from envsync.cli.options import (
 
 @configured
 def push(
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Look at every host and say what would be done.")
-    ] = False,
+    dry_run: DryRun = False,
     relock: Relock = False,
     no_lock: NoLock = False,
     rebuild: Rebuild = False,
@@ -172,68 +177,16 @@ def prune(
 @configured
 def bootstrap(
     hosts: MaybeHosts = None,
-    flavour: FlavourOption = None,
-    installer: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--installer",
-            metavar="FILE",
-            help="Use this installer; repeatable, one for each architecture.",
-        ),
-    ] = None,
-    sha256: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--sha256", metavar="SUM", help="What the installer must be; repeatable like it."
-        ),
-    ] = None,
-    mirror: Annotated[
-        str | None,
-        typer.Option(
-            "--from", metavar="URL", help="Fetch from this folder, in place of the publisher's."
-        ),
-    ] = None,
-    prefix: Annotated[
-        str | None,
-        typer.Option(
-            "--prefix", metavar="PATH", help="Where to on the nodes; by default ~/miniforge3."
-        ),
-    ] = None,
-    channel: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--channel",
-            metavar="CHANNEL",
-            help="A channel, or a mirror's address, for its .condarc; repeatable.",
-        ),
-    ] = None,
-    shell: Annotated[
-        bool, typer.Option("--init", help="Run `conda init`, which writes to ~/.bashrc.")
-    ] = False,
-    upgrade: Annotated[
-        bool, typer.Option("--upgrade", help="Run a newer installer over what envsync installed.")
-    ] = False,
-    remove: Annotated[
-        bool, typer.Option("--remove", help="Remove what envsync installed.")
-    ] = False,
-    force: Annotated[
-        bool,
-        typer.Option("--force", help="Remove it with its environments, whoever runs there."),
-    ] = False,
-    accept_terms: Annotated[
-        bool,
-        typer.Option("--accept-terms", help="You have accepted Anaconda's terms of service."),
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Look at every host and say what would be done.")
-    ] = False,
-    break_lock: BreakLock = False,
-    timeout: Annotated[
-        float,
-        typer.Option(metavar="SECONDS", min=1, help="Longest time for one host's installation."),
-    ] = BUILD_TIMEOUT,
-    file: EnvironmentFile = DEFAULT_FILE,
     *,
+    installing: Installing,
+    shell: Init = False,
+    upgrade: Upgrade = False,
+    remove: Remove = False,
+    force: ForceRemoval = False,
+    dry_run: DryRun = False,
+    break_lock: BreakLock = False,
+    timeout: InstallTimeout = BUILD_TIMEOUT,
+    file: EnvironmentFile = DEFAULT_FILE,
     selecting: Selecting,
     connecting: Connecting,
     as_json: AsJson = False,
@@ -250,17 +203,14 @@ def bootstrap(
     from envsync.installers import Flavour
     from envsync.provision import Wishes
 
-    wishes = Wishes(
-        prefix or "",
-        tuple(channel or ()),
-        shell,
-        upgrade,
-        remove,
-        force,
-        dry_run,
-        timeout,
+    source = Source(
+        Flavour(installing.flavour or Flavour.MINIFORGE), installing.mirror, installing.sums
     )
-    source = Source(Flavour(flavour or Flavour.MINIFORGE), mirror or "", tuple(sha256 or ()))
-    where = Where(hosts, file, None, connecting, selecting)
-    request = Request(where, wishes, source, tuple(installer or ()), accept_terms, as_json)
+    wishes = Wishes(
+        installing.prefix, installing.channels, shell, upgrade, remove, force, dry_run, timeout
+    )
+    where = Where.of(hosts, file, None, selecting=selecting, connecting=connecting)
+    request = Request(
+        where, wishes, source, installing.installers, installing.accept_terms, as_json
+    )
     raise typer.Exit(bootstrap(request, ticket(break_lock=break_lock)))

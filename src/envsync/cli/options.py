@@ -144,6 +144,9 @@ Offline = Annotated[
 OnlyGroups = Annotated[
     list[Group] | None, typer.Option("--only", help="Only this group of things; repeatable.")
 ]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Look at every host and say what would be done.")
+]
 FlavourOption = Annotated[
     FlavourName | None,
     typer.Option("--flavour", help="What to install; miniforge, unless told otherwise."),
