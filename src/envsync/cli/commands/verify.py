@@ -156,8 +156,8 @@ class _Watcher:
         result = _result(self._name, self._looking, sight, changed)
         record = envelope.envelope_record("verify", sight.exit_code, result)
         summary = digest(record).headline
+        self._files.write(record)  # first: who reads the line finds its report there
         self._show(sight, watching.Moment(self._number, sight.at, changed, summary))
-        self._files.write(record)
         self._session.finish(sight.exit_code, result, on_one_line=True)
 
     def _show(self, sight: Sight, moment: watching.Moment) -> None:
