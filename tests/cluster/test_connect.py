@@ -251,4 +251,4 @@ def test_free_port_is_refused_at_once(lab: Lab, known: Path) -> None:
     started = time.monotonic()
     with pytest.raises(ConnectError):
         transport(lab, known).connect(Host("127.0.0.1", port=free_port()))
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 8

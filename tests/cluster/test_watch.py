@@ -21,8 +21,8 @@ import pytest
 from cluster.lab import Cluster
 
 SCHEMA = Path(__file__).parents[2] / "docs/reference/verify.schema.json"
-PROMPT = 2
-"""Seconds: one is promised, of a machine that does not run other tests beside."""
+PROMPT = 8
+"""Seconds: one is promised; a machine that runs other tests beside is slower, and a hang is 20."""
 TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00"
 
 
@@ -179,7 +179,7 @@ def test_watch_ends_with_the_time_of_the_run(pushed: Cluster) -> None:
     began = time.monotonic()
     done = pushed.run("verify", "--watch", "1", "--deadline", "8")
     assert done.code == 0, done.out
-    assert 8 < time.monotonic() - began < 14
+    assert 8 < time.monotonic() - began < 20
     assert "lost" not in done.out
 
 

@@ -43,7 +43,7 @@ def test_the_rest_stays(text: str) -> None:
 def test_time_is_linear_in_what_a_node_may_print(text: str) -> None:
     started = time.monotonic()
     redact(text)
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 8
 
 
 def test_bare_address_and_back() -> None:

@@ -193,7 +193,7 @@ def test_huge_range_is_refused_before_it_is_unfolded() -> None:
     error = refused("gpu[1-999999999]\n")
     assert "65536" in error.message
     refused("r[1-9999]n[1-9999]\n")
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 5
 
 
 def test_many_ranges_count_together() -> None:

@@ -58,7 +58,7 @@ def test_what_is_no_set_is_refused(word: str, says: str) -> None:
     with pytest.raises(InputError, match=says) as caught:
         names(word)
     assert caught.value.hint or "more than" in says or "no host" in says
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 8
 
 
 GROUPS = """
