@@ -90,7 +90,7 @@ def _program(python: str, name: str) -> Callable[[Farm], list[str]]:
 def _xargs(kex: str) -> Callable[[Farm], list[str]]:
     def words(farm: Farm) -> list[str]:
         each = f'exec ssh -F "$0" "$1" {shlex.quote(SCRIPT)} <{shlex.quote(str(farm.upload))}'
-        line = ["xargs", f"-P{AT_ONCE}", "-n1", f"-a{farm.hosts}"]
+        line = ["xargs", "-r", f"-P{AT_ONCE}", "-n1", f"-a{farm.hosts}"]
         return [*line, "sh", "-c", each, str(farm.ssh_config(kex))]
 
     return words

@@ -31,6 +31,9 @@ _WORK = (
 SCRIPT = _WORK.format(source="cat")
 """The work of one node: a command, an upload on standard input, a command that reads it back."""
 
+LONGEST_WORD = 100_000
+"""Bytes: Linux takes 128 KiB in one word of a command line (MAX_ARG_STRLEN, execve(2))."""
+
 CURVE = "curve25519-sha256"
 
 
@@ -61,7 +64,12 @@ class Farm:
 
     @property
     def inline_script(self) -> str:
-        """The work with the upload in its words, for tools that pass no standard input on."""
+        """The work with the upload in its words, for tools that pass no standard input on.
+
+        Empty for an upload that no command line can hold, so that no contender reads it here.
+        """
+        if len(self.payload) > LONGEST_WORD:
+            return ""
         return _WORK.format(source=f"printf %s {self.payload.decode()}")
 
     def ssh_config(self, kex: str = "") -> Path:
