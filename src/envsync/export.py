@@ -8,14 +8,17 @@ from envsync.model import Host
 from envsync.node import Node
 from envsync.reference import Reference, parse, reading
 from envsync.runner import Fleet
-from envsync.verify import look
+from envsync.sight import Looks, look
 
 
-def read_reference(fleet: Fleet, host: Host, name: str) -> Reference | None:
-    """The environment `name` of `host`; None when that failed, which is an event."""
+def read_reference(fleet: Fleet, host: Host, name: str, prefix: str = "") -> Reference | None:
+    """The environment `name` of `host`; None when that failed, which is an event.
+
+    With `prefix` it is the one at that path, which goes by the name in the result alone.
+    """
 
     def task(node: Node) -> Reference:
-        seen = look(node, name)
+        seen = look(node, name, Looks(prefix=prefix))
         facts = seen.facts
         if facts.blind and any(each.name == "python" for each in facts.conda):
             raise HostError(

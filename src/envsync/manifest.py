@@ -39,9 +39,21 @@ def read_manifest(path: Path, name: str | None = None) -> Manifest:
     return replace(manifest, spec=packed(manifest.spec, path))
 
 
+def read_measure(path: Path, name: str | None, called: str) -> Manifest:
+    """Read what an environment is to be measured by, which may be a lock alone, also our own.
+
+    `called` is its name where neither the file nor `name` says one. Raises InputError.
+    """
+    raw, source = read_bytes(path), str(path)
+    lock = parse_lock(raw, source) if _is_own(raw) else read_other_lock(raw, source)
+    if lock is None:
+        return read_manifest(path, name)
+    return _of_lock(lock, name or called, raw, source)
+
+
 def parse_manifest(raw: bytes, source: str, name: str | None = None) -> Manifest:
     """Parse the bytes of a file; `source` names it in messages. Raises InputError."""
-    if raw.startswith((b"# Made by envsync", MARK.encode())):
+    if _is_own(raw):
         raise InputError(
             "it is a lock of envsync's, which goes with an environment file",
             file=source,
@@ -56,6 +68,15 @@ def parse_manifest(raw: bytes, source: str, name: str | None = None) -> Manifest
             file=source,
             hint="name it with -n",
         )
+    return _of_lock(lock, name, raw, source)
+
+
+def _is_own(raw: bytes) -> bool:
+    return raw.startswith((b"# Made by envsync", MARK.encode()))
+
+
+def _of_lock(lock: Lock, name: str, raw: bytes, source: str) -> Manifest:
+    """A lock as a manifest: of a file that asks for nothing more."""
     return Manifest(EnvironmentSpec(environment_name(name), (), (), (), (), raw, source), lock)
 
 

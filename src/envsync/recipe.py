@@ -165,5 +165,10 @@ class Wanted:
         """What a node of this platform was built from, if the lock knows it."""
         if self.lock is None:
             return unlocked(self.spec)
-        section = self.lock.section(platform)
+        return self.recipe_like(self.lock.section(platform))
+
+    def recipe_like(self, section: Section | None) -> Recipe | None:
+        """What an environment was built from that this section, if any, is about."""
+        if self.lock is None:
+            return unlocked(self.spec)
         return locked(self.spec, section) if section else None

@@ -1,47 +1,32 @@
-"""verify and diff, the verbs: probe what is current on every node, then compare and judge."""
+"""verify, the verb: what was seen on all nodes, compared and judged. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from envsync.altered import altered
 from envsync.bits import computed, numeric_rows, unequal
 from envsync.check import astray, say_astray
-from envsync.collective import Gathering, Request, gather
+from envsync.collective import Gathering
 from envsync.compare import ABSENT, RUNTIME, Row, compare
-from envsync.errors import HostError
-from envsync.events import Ended, Outcome, Phase
-from envsync.generations import Slot, contents
+from envsync.generations import contents
 from envsync.judge import BUILT_IN, DERIVED, Finding, say_odd, unfit, unlike, why, wide_rows
-from envsync.model import Facts, Host, Platform
-from envsync.node import Node
+from envsync.lock import Section
+from envsync.model import Facts, Host
 from envsync.observation import markers
 from envsync.pins import unmet
-from envsync.probes.deep import Files, deep_probe, parse_deep
-from envsync.probes.numeric import Numeric, numeric_probe, parse_numeric
 from envsync.ranks import collected, reduced
 from envsync.recipe import Recipe, Wanted
 from envsync.rules import Level
-from envsync.runner import Fleet
+from envsync.sight import Seen
 
 _Other = tuple[str, Collection[int], Collection[str]]
 """A fact of torch, the nodes that differ in it, and the facts that differ with it."""
 
 REPAIR = "`envsync push` builds the node anew (`--rebuild` if it says in sync)"
-
-
-@dataclass(frozen=True)
-class Seen:
-    """One node: its environment's facts, and which generation is current (None: not ours)."""
-
-    facts: Facts
-    generation: str | None
-    platform: Platform
-    files: Files | None = None
-    """Its files beside what was recorded of them, if they were looked at."""
-    numeric: Numeric | None = None
-    """What it computed, if it was asked to."""
+REMAKE = "make that environment anew from the lock, or its image with `envsync image`"
 
 
 @dataclass(frozen=True)
@@ -73,89 +58,17 @@ class Verdict:
         return not any(row.matters for row in self.rows)
 
 
-@dataclass(frozen=True)
-class Looks:
-    """What is looked at on every node besides its packages."""
-
-    wide: bool = False
-    """The machine as well, and torch more closely."""
-    deep: bool = False
-    """Every file."""
-    numeric: bool = False
-    """The bits of a computation."""
-
-
-def look_at_all(
-    fleet: Fleet,
-    hosts: Sequence[Host],
-    name: str,
-    looks: Looks = Looks(),
-    *,
-    again: bool = False,
-    stay: bool = False,
-) -> Mapping[Host, Seen]:
-    """Probe the environment `name` on every host; failures are events.
-
-    Where there will be another look, `again`, the connections are kept. So they are with `stay`:
-    something follows, and no host's end is said yet.
-    """
-    seen = fleet.each(
-        hosts, lambda node: look(node, name, looks), last=not (again or stay), renew=again
-    )
-    if not stay:
-        _end(fleet, seen)
-    return seen
-
-
-def _end(fleet: Fleet, hosts: Iterable[Host]) -> None:
-    for host in hosts:
-        fleet.emit(Ended(host, Outcome.PROBED))
-
-
-def reduce_over(fleet: Fleet, seen: Mapping[Host, Seen], request: Request) -> Gathering:
-    """Let the nodes that were looked at run an all-reduce, and say their end."""
-    prefixes = {host: each.facts.prefix for host, each in seen.items()}
-    known = {host: each.facts.wide for host, each in seen.items()}
-    gathering = gather(fleet, prefixes, known, request)
-    _end(fleet, seen)
-    return gathering
-
-
-def look(node: Node, name: str, looks: Looks = Looks()) -> Seen:
-    """Probe what `name` is on this node now; raises HostError where there is no such thing."""
-    there = node.observe(name)
-    if there.conda is None or (there.link is None and there.plain is None):
-        where = f"in {there.envs_dir}" if there.conda else "since there is no conda"
-        raise HostError(
-            "no-environment",
-            f"there is no environment {name} {where}",
-            hint="`envsync push` makes it",
-        )
-    prefix = Slot(there.envs_dir, name, "").link
-    facts = node.probe(prefix, wide=looks.wide)
-    files, numeric = None, None
-    if looks.deep:
-        done = node.run(Phase.PROBE, deep_probe(prefix, there.conda.root_prefix))
-        files = parse_deep(done)
-    if looks.numeric:
-        numeric = parse_numeric(node.run(Phase.PROBE, numeric_probe(prefix)))
-    return Seen(facts, there.current(name), there.platform, files, numeric)
-
-
 def judge(
     seen: Mapping[Host, Seen], wanted: Wanted | None, gathering: Gathering | None = None
 ) -> Verdict:
     """Compare the nodes with each other, and with what was pushed to them."""
-    recipes = {
-        platform: wanted.recipe(platform) if wanted else None
-        for platform in {each.platform for each in seen.values()}
-    }
+    recipes = _recipes(seen, wanted)
     own = {
         host: [
             *_broken(host, each),
-            *_astray(host, each, recipes[each.platform]),
-            *_pins(host, each, wanted, recipes[each.platform]),
-            *_link(host, each, recipes[each.platform]),
+            *_astray(host, each, recipes[host]),
+            *_pins(host, each, wanted, recipes[host]),
+            *_link(host, each, wanted, recipes[host]),
             *altered(host, each.files),
         ]
         for host, each in seen.items()
@@ -170,12 +83,42 @@ def judge(
     odd = [each for each in _odd_ones(seen, rows) if (each.host, each.what) not in told]
     machines = list(unlike(tuple(facts), rows)) if any(f.wide for f in facts.values()) else []
     findings = (
-        finding
+        _with_repair(finding, seen[host])
         for host, found in own.items()
         for finding in (*found, *(each for each in (*odd, *machines) if each.host == host))
     )
-    unknown = [h for h, each in seen.items() if wanted and recipes[each.platform] is None]
+    unknown = [h for h, each in seen.items() if wanted and not (each.by_prefix or recipes[h])]
     return Verdict(seen, rows, tuple(findings), tuple(unknown), gathering)
+
+
+def _recipes(seen: Mapping[Host, Seen], wanted: Wanted | None) -> Mapping[Host, Recipe | None]:
+    """What each node should have been made from, if that is known."""
+    if wanted is None:
+        return dict.fromkeys(seen)
+    made = cache(wanted.recipe)
+    like = cache(wanted.recipe_like)
+    return {
+        host: like(_likeliest(wanted, each)) if each.by_prefix else made(each.platform)
+        for host, each in seen.items()
+    }
+
+
+def _likeliest(wanted: Wanted, seen: Seen) -> Section | None:
+    """The section of the lock that an environment of unknown making comes nearest to.
+
+    Which one it was made from is not on record: an image has another glibc than the nodes that
+    the lock was solved for, and often no driver.
+    """
+    known = wanted.lock.sections if wanted.lock else ()
+    fitting = [each for each in known if each.platform.subdir == seen.platform.subdir]
+    return min(fitting, key=lambda each: len(astray(each, seen.facts)), default=None)
+
+
+def _with_repair(finding: Finding, seen: Seen) -> Finding:
+    """Envsync pushes over no environment that it did not make."""
+    if seen.by_prefix and "`envsync push" in finding.hint:
+        return replace(finding, hint=REMAKE)
+    return finding
 
 
 def _wrong(finding: Finding) -> bool:
@@ -257,7 +200,9 @@ def _pins(host: Host, seen: Seen, wanted: Wanted | None, recipe: Recipe | None) 
     ]
 
 
-def _link(host: Host, seen: Seen, recipe: Recipe | None) -> list[Finding]:
+def _link(host: Host, seen: Seen, wanted: Wanted | None, recipe: Recipe | None) -> list[Finding]:
+    if seen.by_prefix:
+        return _unlocked(host, seen, wanted, recipe)
     if recipe is None or contents(seen.generation or "") == recipe.generation:
         return []
     return [
@@ -267,5 +212,22 @@ def _link(host: Host, seen: Seen, recipe: Recipe | None) -> list[Finding]:
             f"its current environment is {seen.generation or 'not one of envsync'},"
             f" the last push made {recipe.generation}",
             "`envsync push` brings it back",
+        )
+    ]
+
+
+def _unlocked(
+    host: Host, seen: Seen, wanted: Wanted | None, recipe: Recipe | None
+) -> list[Finding]:
+    """A lock that says nothing of an environment: with one node alone nothing were compared."""
+    if recipe is not None or wanted is None:
+        return []
+    subdir = seen.platform.subdir or "this system"
+    return [
+        Finding(
+            host,
+            "not-locked",
+            f"the lock has nothing for {subdir}",
+            "name the lock that it was made from with -f",
         )
     ]

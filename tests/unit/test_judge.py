@@ -18,7 +18,8 @@ from envsync.judge import (
 )
 from envsync.model import Facts, Host, Platform
 from envsync.rules import RULES, Comparison, Level, rule_of
-from envsync.verify import Seen, Verdict, judge
+from envsync.sight import Seen
+from envsync.verify import Verdict, judge
 from envsync.wide import Clock, Gpu, Gpus, Leaks, Part, System, Torch, Wide
 
 HOSTS = tuple(Host(f"n{number}") for number in range(3))

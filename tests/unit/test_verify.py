@@ -7,8 +7,9 @@ from dataclasses import replace
 from envsync.lock import Lock, LockedPackage, Section
 from envsync.model import Facts, Host, Package, Platform
 from envsync.recipe import Wanted, locked, unlocked
+from envsync.sight import Seen
 from envsync.spec import parse_environment
-from envsync.verify import Seen, judge
+from envsync.verify import judge
 
 HOSTS = tuple(Host(f"n{number}") for number in range(3))
 GOOD = Facts(
@@ -121,3 +122,41 @@ def test_all_nodes_alike_and_none_as_the_lock_says() -> None:
 def test_platform_that_the_lock_does_not_know_is_just_compared() -> None:
     seen = {HOSTS[0]: node(GOOD, "zzz", Platform("osx-arm64"))}
     assert judge(seen, Wanted(SPEC, LOCK)).findings == ()
+
+
+def placed(*packages: Package, subdir: str = "linux-64") -> Seen:
+    """As in a container: another glibc, no conda, no generation."""
+    return Seen(
+        replace(GOOD, conda=packages), None, Platform(subdir, "", "2.41", ""), by_prefix=True
+    )
+
+
+OTHER = replace(
+    LOCK.sections[0],
+    platform=Platform("linux-64", "12.4", "2.36", "conda"),
+    conda=(LockedPackage("file:///c/noarch/numpy-2.0.0-0.conda", "ef"),),
+)
+
+
+def test_environment_at_a_path_is_judged_by_the_section_that_it_comes_nearest_to() -> None:
+    old = Package("conda", "numpy", "1.26.4", "0", digest="ab")
+    new = Package("conda", "numpy", "2.0.0", "0", digest="ef")
+    extra = Package("conda", "tiny", "1.0", "0", digest="12")
+    wanted = Wanted(SPEC, Lock((*LOCK.sections, OTHER)))
+    for packages, found in (((old,), []), ((new,), []), ((new, extra), ["tiny"])):
+        findings = judge({HOSTS[0]: placed(*packages)}, wanted).findings
+        assert [each.what for each in findings] == found
+        assert not any("envsync push" in each.hint for each in findings)
+
+
+def test_environment_at_a_path_without_a_lock_is_judged_by_the_file() -> None:
+    found = judge({HOSTS[0]: placed()}, Wanted(SPEC)).findings
+    assert [(each.cause, "envsync push" in each.hint) for each in found] == [("unmet", False)]
+
+
+def test_environment_at_a_path_that_the_lock_says_nothing_of_does_not_pass() -> None:
+    numpy = Package("conda", "numpy", "1.26.4", "0", digest="ab")
+    seen = {HOSTS[0]: placed(numpy, subdir="linux-aarch64")}
+    verdict = judge(seen, Wanted(SPEC, LOCK))
+    assert [each.message for each in verdict.findings] == ["the lock has nothing for linux-aarch64"]
+    assert verdict.unknown == ()

@@ -34,6 +34,7 @@ from envsync.cli.options import (
     SshConfig,
     Verbose,
 )
+from envsync.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,12 @@ class Where:
     name: str | None
     connecting: Connecting
     selecting: Selecting = Selecting((), (), failed=False)
+    prefix: str = ""
+    """The path of an environment on the nodes, whoever made it; empty: it goes by its name."""
+
+    def at(self, prefix: str | None) -> Where:
+        """The same for the environment at that path, if one is given. Raises InputError."""
+        return self if prefix is None else replace(self, prefix=_checked(prefix))
 
     @classmethod
     def of(
@@ -163,6 +170,16 @@ class Where:
 
         hosts = read_config(file.parent).hosts() if hosts is None else hosts
         return cls(hosts, file, name, replace(connecting, hosts=hosts or ""), selecting)
+
+
+def _checked(prefix: str) -> str:
+    """A path as nodes take it, without a slash at its end."""
+    if not prefix.startswith("/") or not prefix.isprintable() or not prefix.strip("/"):
+        raise InputError(
+            f"--prefix: {prefix!r} is not the path of an environment",
+            hint="write it from the root on, as it is on the hosts: /opt/envs/train",
+        )
+    return prefix.rstrip("/")
 
 
 _BUNDLES: dict[str, Callable[..., Any]] = {

@@ -26,6 +26,7 @@ from envsync.cli.options import (
     Numeric,
     OnlyGroups,
     Port,
+    Prefix,
     Wait,
     Watch,
 )
@@ -41,6 +42,7 @@ def verify(
     interface: Interface = None,
     port: Port = None,
     wait: Wait = None,
+    prefix: Prefix = None,
     report: Annotated[
         list[Path] | None,
         typer.Option(
@@ -60,9 +62,10 @@ def verify(
     on many nodes: drivers, clocks, libraries and packages that come from elsewhere.
     """
     from envsync.cli.commands.verify import Looking, request_for, verify
-    from envsync.verify import Looks
+    from envsync.sight import Looks
 
-    looks = Looks(wide=True, deep=deep, numeric=numeric)
+    where = where.at(prefix)
+    looks = Looks(wide=True, deep=deep, numeric=numeric, prefix=where.prefix)
     request = request_for(collective, interface, port, wait)
     looking = Looking(fail_on, looks, watch, tuple(report or ()), request)
     raise typer.Exit(verify(where, looking, as_json=as_json))
@@ -84,6 +87,7 @@ def diff(
     hosts: MaybeHostsFile = None,
     file: EnvironmentFile = DEFAULT_FILE,
     name: Name = None,
+    prefix: Prefix = None,
     *,
     connecting: Connecting,
     as_json: AsJson = False,
@@ -97,7 +101,7 @@ def diff(
     from envsync.cli.commands.diff import Showing, diff
 
     groups = tuple("torch and CUDA" if each.value == "torch" else each.value for each in only or ())
-    where = Where.of(hosts, file, name, connecting=connecting)
+    where = Where.of(hosts, file, name, connecting=connecting).at(prefix)
     raise typer.Exit(diff((a, b), where, Showing(everything, groups), as_json=as_json))
 
 
@@ -182,6 +186,7 @@ def export(
     ] = None,
     file: EnvironmentFile = DEFAULT_FILE,
     name: Name = None,
+    prefix: Prefix = None,
     *,
     connecting: Connecting,
     as_json: AsJson = False,
@@ -193,5 +198,5 @@ def export(
     from envsync.cli.commands.export import Form, export
 
     form = Form(builds, from_history, explicit, output, force)
-    where = Where.of(hosts, file, name, connecting=connecting)
+    where = Where.of(hosts, file, name, connecting=connecting).at(prefix)
     raise typer.Exit(export(host, where, form, as_json=as_json))

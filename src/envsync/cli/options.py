@@ -94,6 +94,13 @@ Name = Annotated[
     str | None,
     typer.Option("-n", "--name", help="Name of the environment, instead of the file's."),
 ]
+Prefix = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PATH",
+        help="Look at the environment at this path, whoever made it; FILE may be a lock then.",
+    ),
+]
 Relock = Annotated[
     bool, typer.Option("--relock", help="Solve anew, although there is a lock for FILE.")
 ]

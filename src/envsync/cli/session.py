@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import getpass
 import os
 import re
 import resource
@@ -32,6 +31,7 @@ from envsync.render.live import LiveView
 from envsync.report import HostReport, apply
 from envsync.runner import Fleet
 from envsync.store import Store
+from envsync.whoami import user_name
 
 Ask = Callable[[str], str | None]
 
@@ -130,7 +130,7 @@ class Session:
 
 def operator() -> str:
     """Who runs this command, as user@machine."""
-    return f"{getpass.getuser()}@{socket.gethostname()}"
+    return f"{user_name()}@{socket.gethostname()}"
 
 
 def ticket(*, break_lock: bool) -> Ticket:

@@ -7,8 +7,10 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 
 from envsync.cli.bundles import Connecting, Where
+from envsync.cli.options import DEFAULT_FILE, Launcher
 from envsync.config import OWN, read_config
 from envsync.errors import InputError
 from envsync.inventory import (
@@ -21,9 +23,10 @@ from envsync.inventory import (
 )
 from envsync.lock import lock_file, parse_lock
 from envsync.luggage import Luggage
-from envsync.manifest import lock_beside, parse_manifest, read_manifest
+from envsync.manifest import lock_beside, parse_manifest, read_manifest, read_measure
 from envsync.model import Host, Notice
 from envsync.recipe import Wanted, remembered, without_credentials
+from envsync.spec import environment_name
 from envsync.store import LastPush, Store
 
 
@@ -68,6 +71,8 @@ def find_target(where: Where, *, judging: bool = False) -> Target:
     """
     store = Store(where.file.parent)
     where = _with_configured_hosts(where, store)
+    if where.prefix:
+        return _at_prefix(where, store, judging=judging)
     pending = _pending(store)
     if where.hosts is not None:
         return _named(where, store, pending)
@@ -198,3 +203,36 @@ def _named(where: Where, store: Store, pending: Sequence[Notice]) -> Target:
     wanted = None if why else Wanted(manifest.spec, lock)
     notices += manifest.spec.notices
     return Target(chosen, manifest.spec.name, wanted, where.connecting, notices, store)
+
+
+def _at_prefix(where: Where, store: Store, *, judging: bool) -> Target:
+    """The environment at a path. What was pushed from here has no say in what that one holds."""
+    if where.hosts is None and where.connecting.launcher is Launcher.LOCAL:
+        where = replace(where, hosts="localhost,")
+    chosen, connecting, _ = find_hosts(where)
+    called = where.name or _called(PurePosixPath(where.prefix).name)
+    if not judging:
+        return Target(chosen, called, None, connecting, chosen.notices, store)
+    if where.file == DEFAULT_FILE and not where.file.exists():
+        alone = Notice("it is not there: hosts are compared with each other alone", str(where.file))
+        return Target(chosen, called, None, connecting, [*chosen.notices, alone], store)
+    manifest = read_measure(where.file, where.name, called)
+    lock, why = lock_beside(manifest, where.file)
+    if why:
+        beside = lock_file(where.file)
+        raise InputError(
+            f"the lock does not fit: {why}",
+            file=str(beside),
+            hint=f"`envsync lock HOSTS` makes it anew; -f {beside} compares with it as it is",
+        )
+    notices = [*chosen.notices, *manifest.spec.notices]
+    wanted = Wanted(manifest.spec, lock)
+    return Target(chosen, manifest.spec.name, wanted, connecting, notices, store)
+
+
+def _called(folder: str) -> str:
+    """What an environment in a folder of this name is called in messages."""
+    try:
+        return environment_name(folder)
+    except InputError:
+        return "environment"

@@ -12,7 +12,9 @@ program=$4
 shift 4
 
 if [ ! -d "$prefix/conda-meta" ]; then
-    echo "there is no environment at $prefix" >&2
+    without=
+    [ ! -e "$prefix" ] || without=': it has no conda-meta'
+    echo "there is no environment at $prefix$without" >&2
     exit 4
 fi
 real=$(cd "$prefix" && pwd -P)

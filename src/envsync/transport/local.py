@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from envsync.model import Host
 from envsync.ports import Command, Completed, Connection, LineSink, Reached
 from envsync.transport.piped import Pipe, Program
 from envsync.transport.shell import Exchange
+from envsync.whoami import user_name
 
 
 class LocalConnection:
@@ -22,12 +23,17 @@ class LocalConnection:
 
     @property
     def reached(self) -> Reached:
-        return Reached("this machine", getpass.getuser())
+        return Reached("this machine", user_name())
 
     def run(self, command: Command, on_line: LineSink | None = None) -> Completed:
         exchange = Exchange(command, on_line)
-        program = Program(["/bin/sh", "-c", exchange.wire], self._env, self._env.get("HOME"))
+        program = Program(["/bin/sh", "-c", exchange.wire], self._env, self._home())
         return self._pipe.carry(exchange, program)
+
+    def _home(self) -> str:
+        """Where sshd would start a command: / for a user whose home is not there."""
+        home = Path(self._env.get("HOME", "/"))
+        return str(home) if home.is_dir() and os.access(home, os.X_OK) else "/"
 
     def close(self) -> None:
         self._pipe.close()

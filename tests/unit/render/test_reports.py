@@ -23,7 +23,8 @@ from envsync.render.markdown import markdown
 from envsync.render.picture import picture
 from envsync.render.webpage import webpage
 from envsync.report import HostReport
-from envsync.verify import Seen, judge
+from envsync.sight import Seen
+from envsync.verify import judge
 
 ROOT = Path(__file__).parents[3]
 EVIL = (

@@ -15,8 +15,8 @@ from envsync.judge import MACHINE, VARIABLES, level_of, may_differ
 from envsync.model import Host
 from envsync.render import envelope, screens
 from envsync.sides import Side, is_file, jump, read_side, side_rows
+from envsync.sight import Looks, Seen, look_at_all
 from envsync.store import Store
-from envsync.verify import Looks, Seen, look_at_all
 
 _WIDE = frozenset({RUNTIME, MACHINE, VARIABLES})
 """Groups for which nodes are asked for their wider facts, which takes longer."""
@@ -49,7 +49,9 @@ def diff(pair: tuple[str, str], where: Where, showing: Showing, *, as_json: bool
     if hosts:
         with session:
             wide = _wants_wide(files.values(), showing)
-            seen = look_at_all(session.fleet, tuple(hosts.values()), name, Looks(wide=wide))
+            seen = look_at_all(
+                session.fleet, tuple(hosts.values()), name, Looks(wide=wide, prefix=where.prefix)
+            )
     sides = [
         files.get(word) or _side_of(hosts[word], seen[hosts[word]])
         for word in pair

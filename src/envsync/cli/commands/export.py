@@ -54,7 +54,7 @@ def export(host: str, where: Where, form: Form, *, as_json: bool) -> int:
     session = Session("export", [chosen], target.connecting, target.store, as_json=as_json)
     to = console(stderr=True)  # standard output has the file alone
     with session:
-        reference = read_reference(session.fleet, chosen, target.name)
+        reference = read_reference(session.fleet, chosen, target.name, where.prefix)
     made = form.make(reference) if reference else None
     ends.troubles(to, session.reports, session.fold)
     if made:

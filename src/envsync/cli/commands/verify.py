@@ -25,7 +25,8 @@ from envsync.render import envelope, reading, screens, watching
 from envsync.render.digest import digest
 from envsync.report import HostReport
 from envsync.rules import Level
-from envsync.verify import Looks, Seen, Verdict, judge, look_at_all, reduce_over
+from envsync.sight import Looks, Seen, look_at_all, reduce_over
+from envsync.verify import Verdict, judge
 from envsync.watch import Change, Look, changes, take
 
 
