@@ -292,7 +292,7 @@ class Cluster:
     def command(self, *words: str) -> list[str]:
         """The command line, with what leads to the nodes where the command takes it."""
         leads = ["-i", str(self.lab.key), "--known-hosts", str(self.folder / "known_hosts")]
-        takes = words[0] not in {"lint", "demo", "bundle"} and not words[0].startswith("-")
+        takes = words[0] not in {"lint", "demo", "bundle", "image"} and not words[0].startswith("-")
         return [*ENVSYNC, *words, *(leads if takes else [])]
 
     def run(self, *words: str, stdin: str = "", env: Mapping[str, str] | None = None) -> Ran:

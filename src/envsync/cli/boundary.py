@@ -69,15 +69,17 @@ def _tell(error: EnvsyncError, command: str, json_out: TextIO | None) -> int:
 
 def _fault(argv: list[str]) -> EnvsyncError:
     """Write the traceback to a file and make a sentence that names it."""
-    handle, name = tempfile.mkstemp(prefix="envsync-fault-", suffix=".log")
-    with os.fdopen(handle, "w") as stream:
-        stream.writelines(f"{line}\n" for line in _circumstances(argv))
-        stream.write(traceback.format_exc())
     error = sys.exception()
-    return EnvsyncError(
-        f"a fault of envsync itself: {type(error).__name__}: {error}",
-        hint=f"please report it with {Path(name)}",
-    )
+    text = "".join([*(f"{line}\n" for line in _circumstances(argv)), traceback.format_exc()])
+    try:
+        handle, name = tempfile.mkstemp(prefix="envsync-fault-", suffix=".log")
+        with os.fdopen(handle, "w") as stream:
+            stream.write(text)
+    except OSError:  # as in a container whose file systems are all read-only
+        hint = "run it again with TMPDIR naming a folder that can be written: it says more there"
+    else:
+        hint = f"please report it with {Path(name)}"
+    return EnvsyncError(f"a fault of envsync itself: {type(error).__name__}: {error}", hint=hint)
 
 
 def _circumstances(argv: list[str]) -> Iterator[str]:

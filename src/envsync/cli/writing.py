@@ -109,6 +109,12 @@ def image(
     platform: Annotated[
         str, typer.Option("--platform", metavar="PLATFORM", help="Which section of the lock.")
     ] = "linux-64",
+    with_envsync: Annotated[
+        bool,
+        typer.Option(
+            "--with-envsync", help="Put this envsync into it, to verify it where it runs."
+        ),
+    ] = False,
     force: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
@@ -121,7 +127,7 @@ def image(
     from envsync.cli.commands.init import Target
 
     target = Target(output, force) if output else None
-    wishes = Wishes(kind, base, platform)
+    wishes = Wishes(kind, base, platform, with_envsync)
     raise typer.Exit(image(file, name, wishes, target, as_json=as_json))
 
 

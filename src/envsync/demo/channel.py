@@ -7,7 +7,6 @@ files (conda-build docs, "Conda package specification"); a channel is a folder a
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import importlib.metadata
 import io
@@ -16,7 +15,6 @@ import marshal
 import platform
 import sys
 import tarfile
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import MAGIC_NUMBER, source_hash
@@ -25,6 +23,7 @@ from pathlib import Path
 from envsync.demo.conda import PYTHON
 from envsync.errors import EnvsyncError
 from envsync.observation import SUBDIRS
+from envsync.wheelfile import WHEEL, packed
 
 SUBDIR = SUBDIRS.get((platform.system(), platform.machine()), "linux-64")
 SITE = "site-packages"
@@ -154,17 +153,10 @@ def wheel(
     """Write a pure Python wheel; its path."""
     info = _dist_info(name, version, requires)
     files = {path: _bytes(content) for path, content in {**modules, **info}.items()}
-    record = "".join(
-        f"{path},sha256={_urlsafe(content)},{len(content)}\n" for path, content in files.items()
-    )
-    stem = name.replace("-", "_")
-    record_path = f"{stem}-{version}.dist-info/RECORD"
-    files[record_path] = f"{record}{record_path},,\n".encode()
+    stem = f"{name.replace('-', '_')}-{version}"
     folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{stem}-{version}-py3-none-any.whl"
-    with zipfile.ZipFile(file, "w") as archive:
-        for path, content in files.items():
-            archive.writestr(zipfile.ZipInfo(path, (2024, 1, 1, 0, 0, 0)), content)
+    file = folder / f"{stem}-py3-none-any.whl"
+    file.write_bytes(packed(files, f"{stem}.dist-info"))
     return file
 
 
@@ -172,8 +164,7 @@ def _dist_info(name: str, version: str, requires: Sequence[str]) -> dict[str, st
     folder = f"{name.replace('-', '_')}-{version}.dist-info"
     metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
     metadata += "".join(f"Requires-Dist: {each}\n" for each in requires)
-    tag = "Wheel-Version: 1.0\nGenerator: envsync\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-    return {f"{folder}/METADATA": metadata, f"{folder}/WHEEL": tag}
+    return {f"{folder}/METADATA": metadata, f"{folder}/WHEEL": WHEEL}
 
 
 def _claim(files: dict[str, str | bytes | Link]) -> None:
@@ -188,10 +179,6 @@ def _bytes(content: str | bytes | Link) -> bytes:
     if isinstance(content, Link):
         raise TypeError("a wheel holds no links")
     return content.encode() if isinstance(content, str) else content
-
-
-def _urlsafe(content: bytes) -> str:
-    return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode().rstrip("=")
 
 
 def _index(package: Built) -> dict[str, object]:

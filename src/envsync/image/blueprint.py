@@ -19,6 +19,9 @@ from envsync.yamlfile import decode
 ARCHITECTURES = {"linux-64": "amd64", "linux-aarch64": "arm64", "linux-ppc64le": "ppc64le"}
 """Conda's platforms, as container registries call them (OCI image specification, "GOARCH")."""
 
+FOLDER = "/opt/envsync"
+"""In an image: what no package of a base has."""
+
 _SECRET = re.compile(r"(?:^|_)(?:TOKEN|API_?KEY|KEY|PASSWORD|PASSWD|SECRET|CREDENTIALS?)(?:_|$)")
 
 
@@ -40,6 +43,10 @@ class Blueprint:
     """What goes into the builder besides: an archive, named `archive`, beside the text."""
     editable: bool = False
     """Whether the environment may import from what went along, which is in the image then."""
+    lock: str = ""
+    """The section of the lock that it is made from, as a lock of its own."""
+    wheel: str = ""
+    """The name of envsync's own wheel, beside the text, if the image is to have an envsync."""
 
     @property
     def along(self) -> str:
@@ -57,9 +64,14 @@ class Blueprint:
         return f"{self.name}-{self.luggage.identity[:12]}.files.tar" if self.luggage else ""
 
     @property
+    def beside_text(self) -> tuple[str, ...]:
+        """The files that have to lie beside the text when the image is built."""
+        return tuple(filter(None, (self.archive, self.wheel)))
+
+    @property
     def prefix(self) -> str:
         """Where the environment lies in the image."""
-        return f"/opt/envsync/{self.name}"
+        return f"{FOLDER}/{self.name}"
 
 
 def choose(lock: Lock, platform: str) -> Section:
@@ -94,6 +106,7 @@ def blueprint(spec: EnvironmentSpec, section: Section | None, platform: str) -> 
         )
     _refuse_secrets(spec)
     labels = {"envsync.environment": spec.name}
+    lock = ""
     if section is None:
         # As text: line ends and byte order marks mean nothing to YAML, and much to a Dockerfile.
         text = re.sub(r"\r\n?", "\n", decode(spec.sent, spec.source)).rstrip("\n") + "\n"
@@ -105,6 +118,7 @@ def blueprint(spec: EnvironmentSpec, section: Section | None, platform: str) -> 
         generation = recipe.generation
         wanted = ("explicit.txt", "pip.txt", "direct.txt")
         files = {key: recipe.files[key].decode() for key in wanted if key in recipe.files}
+        lock = recipe.files["lock"].decode()
     labels["envsync.generation"] = generation
     labels |= {f"envsync.digest.{key}": digest(files[key].encode()) for key in files}
     return Blueprint(
@@ -117,6 +131,7 @@ def blueprint(spec: EnvironmentSpec, section: Section | None, platform: str) -> 
         "" if section else _driver(spec),
         spec.luggage,
         editable="-e " in files.get("direct.txt", "") or (section is None and bool(spec.luggage)),
+        lock=lock,
     )
 
 

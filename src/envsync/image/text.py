@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 
 from envsync.errors import InputError
-from envsync.image.blueprint import ARCHITECTURES, Blueprint
+from envsync.image.blueprint import ARCHITECTURES, FOLDER, Blueprint
 
 MICROMAMBA = "mambaorg/micromamba:2.5.0"
 """What builds; nothing of it but the environment is in the image."""
@@ -22,6 +22,10 @@ BASE = "debian:12-slim"
 
 _WORK = "/tmp/envsync"  # noqa: S108 (inside of the builder)
 _SOURCES = ("explicit.txt", "environment.yml")
+_TOOL = f"{FOLDER}/.tool"
+"""envsync, with a Python of its own; no environment's name begins with a dot."""
+_PYTHON = "python=3.13"
+_COMMAND = "/usr/local/bin/envsync"
 _USER = "envsync"
 _UID = "10001"  # not 1000, which some base images have given away
 _REFERENCE = re.compile(r"[a-z0-9][A-Za-z0-9._/:-]*(?:@sha256:[0-9a-f]{64})?")
@@ -44,13 +48,14 @@ def dockerfile(plan: Blueprint, base: str = BASE) -> str:
         f"SHELL {json.dumps(['/bin/sh', '-euc'])}",
         *_pairs("ENV", building),
         f"ENV PATH={path}",
-        *(line for name, text in plan.files.items() for line in _heredoc(name, text)),
+        *(line for name, text in plan.files.items() for line in _heredoc(f"{_WORK}/{name}", text)),
         # ADD unpacks an archive that lies beside the Dockerfile.
         # Relative paths in requirements begin where pip is started.
         *([f"ADD {plan.archive} {plan.along}/", f"WORKDIR {plan.beside}"] if plan.archive else []),
         # One layer: what a later one removes would stay in the one before.
         "RUN " + " \\\n && ".join([*_commands(plan), _clean()]),
         "",
+        *(_tool_stage(plan, platform) if plan.wheel else []),
         f"FROM {platform} {_checked(base)}",
         *_pairs("LABEL", plan.labels),
         # torch's caches ask for the user's name, and fail where a number has none.
@@ -58,6 +63,7 @@ def dockerfile(plan: Blueprint, base: str = BASE) -> str:
         # The name of an environment has no character that would be special here.
         f"COPY --from=build {plan.prefix} {plan.prefix}",
         *([f"COPY --from=build {plan.along} {plan.along}"] if plan.editable else []),
+        *(_tool_files(plan) if plan.wheel else []),
         *_pairs("ENV", {**plan.variables, "CONDA_PREFIX": plan.prefix}),
         f"ENV PATH={path}",
         f"USER {_UID}",  # Kubernetes' runAsNonRoot takes a number alone
@@ -81,7 +87,11 @@ def apptainer(plan: Blueprint, base: str = BASE) -> str:
             "    /bin/micromamba /usr/local/bin/micromamba",
             f"    {certificates} {certificates}",
             "",
-            *(["%files", f"    {plan.archive} /{plan.archive}", ""] if plan.archive else []),
+            *(
+                ["%files", *(f"    {each} /{each}" for each in plan.beside_text), ""]
+                if plan.beside_text
+                else []
+            ),
             "%post",
             *(f"    {line}" for line in _post(plan)),
             "",
@@ -147,27 +157,69 @@ def _post(plan: Blueprint) -> Iterator[str]:
     yield f"export MAMBA_ROOT_PREFIX={shlex.quote(f'{_WORK}/root')} PIP_NO_CACHE_DIR=1"
     yield f'export PATH={_single(f"{plan.prefix}/bin")}:"$PATH"'
     for name, text in plan.files.items():
-        # In quotes: a line that begins with `%` would begin a section of the definition.
-        yield "printf '%s\\n' \\"
-        yield from (f"    {_single(line)} \\" for line in text.removesuffix("\n").split("\n"))
-        yield f"    > {shlex.quote(f'{_WORK}/{name}')}"
+        yield from _printed(f"{_WORK}/{name}", text)
     if plan.archive:
         along = shlex.quote(plan.along)
         yield f"mkdir -p {along} && tar -xf /{plan.archive} -C {along} && rm /{plan.archive}"
         yield shlex.join(["cd", plan.beside])
     yield from _commands(plan)
+    if plan.wheel:
+        yield from _tool_commands(f"/{plan.wheel}")
+        yield shlex.join(["rm", f"/{plan.wheel}"])
+        for path, text in _tool_texts(plan).items():
+            yield from _printed(path, text)
+        yield shlex.join(["chmod", "755", _COMMAND])
     yield f"cd / && {_clean()} /usr/local/bin/micromamba"
     if plan.archive and not plan.editable:
         yield f"rm -rf {shlex.quote(plan.along)}"
 
 
-def _heredoc(name: str, text: str) -> Iterator[str]:
+def _tool_stage(plan: Blueprint, platform: str) -> list[str]:
+    """Envsync in a stage of its own: what it needs never meets the environment."""
+    return [
+        f"FROM {platform} {MICROMAMBA} AS tool",
+        "USER 0",
+        f"SHELL {json.dumps(['/bin/sh', '-euc'])}",
+        *_pairs("ENV", {"MAMBA_ROOT_PREFIX": f"{_WORK}/root", "PIP_NO_CACHE_DIR": "1"}),
+        f"COPY {plan.wheel} {_WORK}/",
+        "RUN " + " \\\n && ".join([*_tool_commands(f"{_WORK}/{plan.wheel}"), _clean()]),
+        "",
+    ]
+
+
+def _tool_commands(wheel: str) -> list[str]:
+    create = ["micromamba", "create", "--yes", "--prefix", _TOOL]
+    source = ["--override-channels", "--channel", "conda-forge", _PYTHON, "pip"]
+    pip = [f"{_TOOL}/bin/python", "-I", "-m", "pip", "install", wheel]
+    return [shlex.join([*create, *source]), shlex.join(pip)]
+
+
+def _tool_files(plan: Blueprint) -> Iterator[str]:
+    yield f"COPY --from=tool {_TOOL} {_TOOL}"
+    for path, text in _tool_texts(plan).items():
+        yield from _heredoc(path, text, "--chmod=755 " if path == _COMMAND else "")
+
+
+def _tool_texts(plan: Blueprint) -> Mapping[str, str]:
+    """The command, which takes nothing from the image's variables, and the lock to judge by."""
+    call = f'#!/bin/sh\nexec {_TOOL}/bin/python -I -m envsync "$@"\n'
+    return {_COMMAND: call, **({f"{plan.prefix}.lock": plan.lock} if plan.lock else {})}
+
+
+def _printed(path: str, text: str) -> Iterator[str]:
+    """A file from its lines, in quotes: one that begins with `%` would begin a section there."""
+    yield "printf '%s\\n' \\"
+    yield from (f"    {_single(line)} \\" for line in text.removesuffix("\n").split("\n"))
+    yield f"    > {shlex.quote(path)}"
+
+
+def _heredoc(path: str, text: str, mode: str = "") -> Iterator[str]:
     """COPY of a file whose bytes stand in the Dockerfile; nothing in them is expanded."""
     end = "END"
     lines = text.removesuffix("\n").split("\n")
     while end in lines:
         end += "_"
-    yield f"COPY <<'{end}' {_WORK}/{name}"
+    yield f"COPY {mode}<<'{end}' {path}"
     yield from lines
     yield end
     yield ""  # hadolint reads on only behind an empty line

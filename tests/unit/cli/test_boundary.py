@@ -88,3 +88,17 @@ def test_fault_of_ours_is_kept_in_a_file_that_is_named(
     (file,) = tmp_path.iterdir()
     assert str(file) in capsys.readouterr().err
     assert "ZeroDivisionError: ours" in file.read_text()
+
+
+def test_fault_of_ours_without_a_folder_to_write_to(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(**_: object) -> None:
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    monkeypatch.setattr("envsync.cli.boundary.tempfile.mkstemp", full)
+    assert guarded(app_that(ZeroDivisionError("ours")), ["one"], io.StringIO()) == 3
+    err = capsys.readouterr().err
+    assert "a fault of envsync itself: ZeroDivisionError: ours" in err
+    assert "TMPDIR" in err
+    assert "Traceback" not in err

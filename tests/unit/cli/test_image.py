@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -104,3 +105,26 @@ def test_files_of_the_pip_section_lie_beside_the_text(
     raw = archive.read_bytes()
     assert run(file, "-o", str(target), "--force") == 0
     assert archive.read_bytes() == raw
+
+
+def test_envsync_goes_in_as_the_wheel_of_what_runs_here(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    locked(file)
+    assert run(file, "--with-envsync") == 2
+    assert "-o FILE" in capsys.readouterr().err
+    target = file.parent / "Dockerfile"
+    assert run(file, "--with-envsync", "-o", str(target)) == 0
+    (wheel,) = file.parent.glob("envsync-*-py3-none-any.whl")
+    assert f"\nCOPY {wheel.name} " in target.read_text()
+    with zipfile.ZipFile(wheel) as inside:
+        names = inside.namelist()
+        assert inside.testzip() is None
+    assert len(names) == len(set(names))
+    assert {"envsync/__main__.py", "envsync/scripts/facts.sh", "envsync/probes/node/torch.py"} <= {
+        *names
+    }
+    assert not [name for name in names if "__pycache__" in name]
+    raw = wheel.read_bytes()
+    assert run(file, "--with-envsync", "-o", str(target), "--force") == 0
+    assert wheel.read_bytes() == raw

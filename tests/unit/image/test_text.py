@@ -36,6 +36,8 @@ SOLVED = replace(PLAN, files={"environment.yml": NASTY}, cuda="12.4")
 ALONG = Luggage(b"tar", "env", "environment.yml", identity="5" * 64)
 CARRIED = replace(LOCKED, luggage=ALONG)
 CARRIED_SOLVED = replace(PLAN, files={}, luggage=ALONG, editable=True)
+WHEEL = "envsync-1.2-py3-none-any.whl"
+TOOLED = replace(LOCKED, wheel=WHEEL, lock=NASTY)
 
 
 def instructions(text: str) -> list[tuple[str, str]]:
@@ -49,7 +51,7 @@ def instructions(text: str) -> list[tuple[str, str]]:
         while whole.endswith("\\"):
             whole = whole[:-1] + next(lines)
         word, _, rest = whole.partition(" ")
-        if here := re.match(r"<<'(\w+)' (\S+)$", rest):
+        if here := re.match(r"(?:--chmod=755 )?<<'(\w+)' (\S+)$", rest):
             body = []
             while (each := next(lines)) != here[1]:
                 body.append(f"{each}\n")
@@ -69,7 +71,7 @@ def shellchecked(script: str) -> None:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize("plan", [PLAN, LOCKED, SOLVED, CARRIED, CARRIED_SOLVED])
+@pytest.mark.parametrize("plan", [PLAN, LOCKED, SOLVED, CARRIED, CARRIED_SOLVED, TOOLED])
 def test_shell_parts(plan: Blueprint) -> None:
     for word, rest in instructions(dockerfile(plan)):
         if word == "RUN":
@@ -77,7 +79,7 @@ def test_shell_parts(plan: Blueprint) -> None:
     shellchecked(post(apptainer(plan)))
 
 
-@pytest.mark.parametrize("plan", [PLAN, LOCKED, SOLVED, CARRIED, CARRIED_SOLVED])
+@pytest.mark.parametrize("plan", [PLAN, LOCKED, SOLVED, CARRIED, CARRIED_SOLVED, TOOLED])
 def test_another_parser_has_nothing_against_it(plan: Blueprint) -> None:
     # It stops at a backslash before the last quote, which no environment file can ask for.
     text = dockerfile(replace(plan, variables={"ODD": "a b; c=#d", "OMP_NUM_THREADS": "8"}))
@@ -105,6 +107,24 @@ def test_files_are_embedded_byte_for_byte(plan: Blueprint) -> None:
     copied = dict(instructions(dockerfile(plan)))
     for name, content in plan.files.items():
         assert copied[f"COPY /tmp/envsync/{name}"] == content
+
+
+def test_envsync_comes_in_a_stage_of_its_own() -> None:
+    text = dockerfile(TOOLED)
+    plain, tooled = dockerfile(LOCKED).split("\nFROM "), text.split("\nFROM ")
+    assert tooled[1] == plain[1]  # the environment itself is made in the same way
+    assert len(tooled) == len(plain) + 1
+    copied = dict(instructions(text))
+    assert copied["COPY /opt/envsync/nlp-a100.lock"] == NASTY
+    assert copied["COPY /usr/local/bin/envsync"] == (
+        '#!/bin/sh\nexec /opt/envsync/.tool/bin/python -I -m envsync "$@"\n'
+    )
+    (stage,) = re.findall(r"^FROM .* AS tool\n(.*?)^FROM ", text, re.DOTALL | re.MULTILINE)
+    assert f"COPY {WHEEL} /tmp/envsync/\n" in stage
+    assert "nlp-a100" not in stage
+    text = apptainer(TOOLED)
+    assert f"\n    {WHEEL} /{WHEEL}\n" in text
+    assert "/opt/envsync/nlp-a100.lock" in post(text)
 
 
 @pytest.mark.parametrize("plan", [PLAN, LOCKED, SOLVED])

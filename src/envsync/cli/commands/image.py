@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from envsync.cli.commands.init import Target
 from envsync.cli.options import ImageFormat
 from envsync.errors import ExitCode, InputError
-from envsync.image import BASE, apptainer, blueprint, choose, dockerfile
+from envsync.image import BASE, apptainer, blueprint, choose, dockerfile, own_wheel
 from envsync.lock import lock_file
 from envsync.manifest import lock_beside, read_manifest
 
@@ -22,6 +22,8 @@ class Wishes:
     base: str | None
     """None: the one of `BASE`."""
     platform: str
+    with_envsync: bool = False
+    """Whether the image is to have the envsync that runs here, too."""
 
 
 def image(
@@ -38,19 +40,23 @@ def image(
         )
     section = choose(lock, wishes.platform) if lock else None
     plan = blueprint(manifest.spec, section, wishes.platform)
+    own = own_wheel() if wishes.with_envsync else None
+    plan = replace(plan, wheel=own.name) if own else plan
     make = apptainer if wishes.kind is ImageFormat.APPTAINER else dockerfile
     text = make(plan, wishes.base or BASE)
     if section is None:
         _say(f"note: there is no {lock_file(file)}: the builder solves, and two builds may differ.")
-    if plan.archive and target is None:
+    if plan.beside_text and target is None:
         raise InputError(
-            "its pip section names files of this machine, which lie beside the text",
+            "what goes into the image besides (files that its pip section names, envsync) lies"
+            " beside the text",
             file=str(file),
-            hint="say where the text goes with -o FILE: the archive of them is written beside it",
+            hint="say where the text goes with -o FILE: the rest is written beside it",
         )
     if target is not None:
         target.write(text)
         beside = [target.beside(plan.archive, plan.luggage.tar)] if plan.archive else []
+        beside += [target.beside(own.name, own.raw)] if own else []
         _say(f"Wrote {' and '.join(map(str, [target.file, *beside]))}.")
     if as_json:
         from envsync.render.envelope import envelope  # noqa: PLC0415 (on need)
@@ -61,6 +67,7 @@ def image(
             "locked": section is not None,
             "file": target and str(target.file),
             "archive": plan.archive or None,
+            "wheel": plan.wheel or None,
             "text": text,
         }
         print(envelope("image", ExitCode.OK, result))
