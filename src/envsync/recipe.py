@@ -160,6 +160,8 @@ class Wanted:
 
     spec: EnvironmentSpec
     lock: Lock | None = None
+    alone: bool = False
+    """There is just the lock: variables, which a generation's id depends on, are not known."""
 
     def recipe(self, platform: Platform) -> Recipe | None:
         """What a node of this platform was built from, if the lock knows it."""

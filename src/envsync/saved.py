@@ -27,6 +27,8 @@ def _read(kind: Any, value: object) -> Any:
         return kind(**{name: _read(hints[name], value[name]) for name in known})  # type: ignore[operator]
     if get_origin(kind) is UnionType:
         return _one_of(kind, value)
+    if get_origin(kind) is Mapping and isinstance(value, Mapping):
+        return {str(key): _read(get_args(kind)[1], item) for key, item in value.items()}
     if get_origin(kind) is tuple and isinstance(value, list):
         return _tuple(get_args(kind), value)
     if kind is float and type(value) is int:

@@ -203,7 +203,9 @@ def _pins(host: Host, seen: Seen, wanted: Wanted | None, recipe: Recipe | None) 
 def _link(host: Host, seen: Seen, wanted: Wanted | None, recipe: Recipe | None) -> list[Finding]:
     if seen.by_prefix:
         return _unlocked(host, seen, wanted, recipe)
-    if recipe is None or contents(seen.generation or "") == recipe.generation:
+    if recipe is None or wanted is None or wanted.alone:
+        return []
+    if contents(seen.generation or "") == recipe.generation:
         return []
     return [
         Finding(

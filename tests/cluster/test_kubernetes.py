@@ -153,12 +153,15 @@ def built(cluster: Cluster, job: Any, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.mark.root
-def test_pod_finds_the_image_as_the_lock_says(built: Container) -> None:
+def test_pod_finds_the_image_as_the_lock_says(built: Container, cluster: Cluster) -> None:
     code, said = built.run("gpu07.example.com")
     assert code == 0, said
     assert built.report("gpu07.example.com")["result"]["findings"] == []
     code, said = built.run("gpu08", user="54321")  # a number that no image knows
     assert code == 0, said
+    done = cluster.run("verify", "--seen", str(built.reports), "-f", "environment.lock")
+    assert done.code == 0, done.out + done.err
+    assert "2 nodes hold nlp-pretrain-a100, all alike" in done.out
 
 
 @pytest.mark.root

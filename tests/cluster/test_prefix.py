@@ -116,3 +116,34 @@ def test_a_path_that_is_none(pushed: Cluster, prefix: str) -> None:
     done = pushed.run("verify", "gpu07,", "--launcher", "local", "--prefix", prefix)
     assert done.code == 2
     assert "is not the path of an environment" in done.err
+
+
+def test_reports_of_nodes_that_were_asked_apart_are_judged_together(
+    pushed: Cluster, by_hand: Path, tmp_path: Path
+) -> None:
+    reports = tmp_path / "reports"
+    reports.mkdir()
+    for number in ("01", "02"):
+        words = ("verify", f"gpu{number},", "--launcher", "local", "--prefix", str(by_hand))
+        done = pushed.run(*words, "--report", str(reports / f"gpu{number}.json"))
+        assert done.code == 0, done.out + done.err
+    done = pushed.run("verify", "--seen", str(reports))
+    assert done.code == 0, done.out + done.err
+    assert "no host was asked now" in done.out
+    assert "gpu[01-02]" in done.out
+    lose_a_package(by_hand)
+    assert verify(pushed, by_hand, "--report", str(reports / "gpu07.json")).code == 1
+    done = pushed.run("verify", "--seen", str(reports), "-f", "environment.lock", "--json")
+    assert done.code == 1
+    assert {each["host"] for each in done.json["result"]["findings"]} == {"gpu07"}
+
+
+def test_report_of_what_was_pushed_is_judged_as_it_was(pushed: Cluster, tmp_path: Path) -> None:
+    file = tmp_path / "all.json"
+    asked = pushed.run("verify", "--report", str(file), "--json")
+    assert asked.code == 0, asked.err
+    for words in ((), ("-f", "environment.lock")):
+        done = pushed.run("verify", "--seen", str(file), *words, "--json")
+        assert done.code == 0, done.err
+        for key in ("hosts", "generations", "findings", "remarks", "differences"):
+            assert done.json["result"][key] == asked.json["result"][key]

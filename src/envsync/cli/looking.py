@@ -27,6 +27,7 @@ from envsync.cli.options import (
     OnlyGroups,
     Port,
     Prefix,
+    SeenBefore,
     Wait,
     Watch,
 )
@@ -43,6 +44,7 @@ def verify(
     port: Port = None,
     wait: Wait = None,
     prefix: Prefix = None,
+    seen: SeenBefore = None,
     report: Annotated[
         list[Path] | None,
         typer.Option(
@@ -61,13 +63,15 @@ def verify(
     with the pins in FILE, and with the last push. Says as well what in a machine hurts training
     on many nodes: drivers, clocks, libraries and packages that come from elsewhere.
     """
-    from envsync.cli.commands.verify import Looking, request_for, verify
+    from envsync.cli.commands.verify import Looking, request_for, verify, verify_seen
     from envsync.sight import Looks
 
     where = where.at(prefix)
     looks = Looks(wide=True, deep=deep, numeric=numeric, prefix=where.prefix)
     request = request_for(collective, interface, port, wait)
     looking = Looking(fail_on, looks, watch, tuple(report or ()), request)
+    if seen:
+        raise typer.Exit(verify_seen(where, looking, seen, as_json=as_json))
     raise typer.Exit(verify(where, looking, as_json=as_json))
 
 

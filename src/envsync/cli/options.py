@@ -101,6 +101,15 @@ Prefix = Annotated[
         help="Look at the environment at this path, whoever made it; FILE may be a lock then.",
     ),
 ]
+SeenBefore = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--seen",
+        metavar="FILE",
+        help="Ask no host: judge together what runs with --report FILE.json have seen; a folder"
+        " is all in it; repeatable.",
+    ),
+]
 Relock = Annotated[
     bool, typer.Option("--relock", help="Solve anew, although there is a lock for FILE.")
 ]

@@ -213,9 +213,19 @@ def _at_prefix(where: Where, store: Store, *, judging: bool) -> Target:
     called = where.name or _called(PurePosixPath(where.prefix).name)
     if not judging:
         return Target(chosen, called, None, connecting, chosen.notices, store)
+    wanted, notices = read_wanted(where, called)
+    name = wanted.spec.name if wanted else called
+    return Target(chosen, name, wanted, connecting, [*chosen.notices, *notices], store)
+
+
+def read_wanted(where: Where, called: str) -> tuple[Wanted | None, Sequence[Notice]]:
+    """What FILE, or the lock beside it, says of an environment `called` so, whoever made it.
+
+    Raises InputError where FILE is named and not there, and where its lock does not fit it.
+    """
     if where.file == DEFAULT_FILE and not where.file.exists():
-        alone = Notice("it is not there: hosts are compared with each other alone", str(where.file))
-        return Target(chosen, called, None, connecting, [*chosen.notices, alone], store)
+        alone = "it is not there: hosts are compared with each other alone"
+        return None, [Notice(alone, str(where.file))]
     manifest = read_measure(where.file, where.name, called)
     lock, why = lock_beside(manifest, where.file)
     if why:
@@ -225,9 +235,7 @@ def _at_prefix(where: Where, store: Store, *, judging: bool) -> Target:
             file=str(beside),
             hint=f"`envsync lock HOSTS` makes it anew; -f {beside} compares with it as it is",
         )
-    notices = [*chosen.notices, *manifest.spec.notices]
-    wanted = Wanted(manifest.spec, lock)
-    return Target(chosen, manifest.spec.name, wanted, connecting, notices, store)
+    return Wanted(manifest.spec, lock, alone=bool(manifest.lock)), manifest.spec.notices
 
 
 def _called(folder: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,21 +13,23 @@ from typing import Any
 from rich.text import Text
 
 from envsync.cli.bundles import Where
-from envsync.cli.options import FailOn
+from envsync.cli.options import FailOn, Launcher
 from envsync.cli.reporting import Reports
 from envsync.cli.session import Session
-from envsync.cli.target import Target, find_target
+from envsync.cli.target import Target, find_target, read_wanted
 from envsync.collective import Gathering, Request
 from envsync.errors import ExitCode, InputError
-from envsync.model import Host
+from envsync.model import Host, Notice
 from envsync.recipe import Wanted
 from envsync.render import envelope, reading, screens, watching
 from envsync.render.digest import digest
 from envsync.report import HostReport
 from envsync.rules import Level
 from envsync.sight import Looks, Seen, look_at_all, reduce_over
+from envsync.store import Store
 from envsync.verify import Verdict, judge
 from envsync.watch import Change, Look, changes, take
+from envsync.witness import witnesses
 
 
 @dataclass(frozen=True)
@@ -79,8 +81,44 @@ def verify(where: Where, looking: Looking, *, as_json: bool) -> int:
     with session:
         seen, gathering = _look(session, target, looking)
     sight = _judged(session, judge(seen, target.wanted, gathering), looking)
-    screens.verified(session.out, target.name, sight.verdict, sight.reports, session.fold)
-    result = _result(target.name, looking, sight)
+    return _told(session, target.name, looking, sight, files)
+
+
+def verify_seen(where: Where, looking: Looking, reports: Sequence[Path], *, as_json: bool) -> int:
+    """Judge what earlier runs have seen, each perhaps of one node, as if all had been asked now."""
+    asking = where.hosts is not None or where.prefix or looking.every or looking.request
+    if asking or looking.looks.deep or looking.looks.numeric:
+        raise InputError(
+            "--seen asks no host, and HOSTS or an option says how to look at some",
+            hint="leave HOSTS, --prefix, --deep, --numeric, --collective and --watch out",
+        )
+    files = Reports.named(looking.report_files)
+    known, notes = witnesses(reports)
+    name = where.name or next(iter(known.values())).name
+    wanted, notices = read_wanted(where, name)
+    store = Store(where.file.parent)
+    connecting = replace(
+        where.connecting, launcher=Launcher.SSH
+    )  # for nothing; it takes any number
+    session = Session("verify", tuple(known), connecting, store, as_json=as_json)
+    reading.notices(session.out, [*map(Notice, notes), *notices])
+    with session:
+        for each in known.values():
+            for event in each.events:
+                session.emit(event)
+    seen = {host: each.seen for host, each in known.items() if each.seen}
+    looks = Looks(
+        wide=True,
+        deep=any(each.files for each in seen.values()),
+        numeric=any(each.numeric for each in seen.values()),
+    )
+    looking = replace(looking, looks=looks)
+    return _told(session, name, looking, _judged(session, judge(seen, wanted), looking), files)
+
+
+def _told(session: Session, name: str, looking: Looking, sight: Sight, files: Reports) -> int:
+    screens.verified(session.out, name, sight.verdict, sight.reports, session.fold)
+    result = _result(name, looking, sight)
     files.write(envelope.envelope_record("verify", sight.exit_code, result))
     return session.finish(sight.exit_code, result)
 
@@ -109,6 +147,7 @@ def _result(
     found = verdict.findings
     return {
         "name": name,
+        "prefix": looking.looks.prefix or None,
         "at": sight.at,
         "fail_on": looking.fail_on,
         "generations": verdict.generations,
