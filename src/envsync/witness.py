@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,6 +60,18 @@ def witnesses(files: Iterable[Path]) -> tuple[Mapping[Host, Witness], tuple[str,
     times = sorted({each.at for each in chosen.values()})
     span = times[0] if len(times) == 1 else f"{times[0]} to {times[-1]}"
     return chosen, (*notes, f"as seen at {span}; no host was asked now")
+
+
+def expected(known: Mapping[Host, Witness], hosts: Sequence[Host]) -> Mapping[Host, Witness]:
+    """Just these hosts; those that nobody has seen have failed."""
+    name = next(iter(known.values())).name
+    return {host: known.get(host) or _missing(host, name) for host in hosts}
+
+
+def _missing(host: Host, name: str) -> Witness:
+    hint = "verify it, with --report FILE.json"
+    failed = Failed(host, Phase.PROBE, "not-seen", "there is no report of it", hint)
+    return Witness(host, "", name, "", (failed,), None)
 
 
 def _files(path: Path) -> list[Path]:

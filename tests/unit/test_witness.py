@@ -194,6 +194,23 @@ def test_words_that_ask_hosts_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     report(tmp_path / "a.json", of("n1"))
-    for words in (["gpu01,"], ["--deep"], ["--watch", "3"], ["--prefix", "/x"]):
+    for words in (["--numeric"], ["--deep"], ["--watch", "3"], ["--prefix", "/x"]):
         assert run(*words, "--seen", str(tmp_path))[0] == 2
         assert "--seen asks no host" in capsys.readouterr().err
+
+
+def test_host_that_should_have_been_seen_has_failed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for host in ("n1", "n2", "n3"):
+        report(tmp_path / f"{host}.json", of(host))
+    code, _ = run("n[1-2],n9", "--seen", str(tmp_path))
+    result = json.loads(capsys.readouterr().out)["result"]
+    assert code == 1
+    found = [
+        (each["host"], each["failure"] and each["failure"]["cause"]) for each in result["hosts"]
+    ]
+    assert found == [("n1", None), ("n2", None), ("n9", "not-seen")]
+    assert run("--seen", str(tmp_path), "--limit", "n[2-3]")[0] == 0
+    result = json.loads(capsys.readouterr().out)["result"]
+    assert [each["host"] for each in result["hosts"]] == ["n2", "n3"]

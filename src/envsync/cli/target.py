@@ -116,6 +116,13 @@ def named_hosts(where: Where, store: Store) -> Chosen:
     return _choose(_read(where.hosts), where, store)
 
 
+def chosen_of(hosts: tuple[Host, ...], where: Where, store: Store) -> tuple[Host, ...]:
+    """The hosts that the command line names, or else these, as far as they are chosen."""
+    if where.hosts is not None:
+        return named_hosts(where, store).hosts
+    return _choose(Inventory(hosts), where, store).hosts
+
+
 def _read(hosts: str) -> Inventory:
     if is_slurm(hosts):
         from envsync.transport.slurmtools import ask  # noqa: PLC0415 (on need: start-up time)

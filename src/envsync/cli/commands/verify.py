@@ -16,7 +16,7 @@ from envsync.cli.bundles import Where
 from envsync.cli.options import FailOn, Launcher
 from envsync.cli.reporting import Reports
 from envsync.cli.session import Session
-from envsync.cli.target import Target, find_target, read_wanted
+from envsync.cli.target import Target, chosen_of, find_target, read_wanted
 from envsync.collective import Gathering, Request
 from envsync.errors import ExitCode, InputError
 from envsync.model import Host, Notice
@@ -29,7 +29,7 @@ from envsync.sight import Looks, Seen, look_at_all, reduce_over
 from envsync.store import Store
 from envsync.verify import Verdict, judge
 from envsync.watch import Change, Look, changes, take
-from envsync.witness import witnesses
+from envsync.witness import expected, witnesses
 
 
 @dataclass(frozen=True)
@@ -86,17 +86,18 @@ def verify(where: Where, looking: Looking, *, as_json: bool) -> int:
 
 def verify_seen(where: Where, looking: Looking, reports: Sequence[Path], *, as_json: bool) -> int:
     """Judge what earlier runs have seen, each perhaps of one node, as if all had been asked now."""
-    asking = where.hosts is not None or where.prefix or looking.every or looking.request
+    asking = where.prefix or looking.every or looking.request
     if asking or looking.looks.deep or looking.looks.numeric:
         raise InputError(
-            "--seen asks no host, and HOSTS or an option says how to look at some",
-            hint="leave HOSTS, --prefix, --deep, --numeric, --collective and --watch out",
+            "--seen asks no host, and an option says how to look at some",
+            hint="leave --prefix, --deep, --numeric, --collective and --watch out",
         )
     files = Reports.named(looking.report_files)
     known, notes = witnesses(reports)
+    store = Store(where.file.parent)
+    known = expected(known, chosen_of(tuple(known), where, store))
     name = where.name or next(iter(known.values())).name
     wanted, notices = read_wanted(where, name)
-    store = Store(where.file.parent)
     connecting = replace(
         where.connecting, launcher=Launcher.SSH
     )  # for nothing; it takes any number
