@@ -15,7 +15,7 @@ from typing import Any
 
 from envsync.errors import InputError
 from envsync.installers import Flavour
-from envsync.limits import MOST_AT_ONCE
+from envsync.limits import LONGEST, MOST_AT_ONCE
 from envsync.yamlfile import decode
 
 OWN = "envsync.toml"
@@ -45,7 +45,8 @@ def _is_texts(value: Any) -> bool:
 
 
 def _is_number(value: Any, least: float) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value >= least
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and least <= value <= LONGEST
 
 
 def _is_whole(value: Any, most: int) -> bool:
@@ -110,7 +111,10 @@ class Config:
         return [self._beside(each) for each in setting.texts] if setting else None
 
     def _beside(self, path: str) -> Path:
-        return self.folder / Path(path).expanduser()
+        try:
+            return self.folder / Path(path).expanduser()
+        except RuntimeError:  # ~ of a user who is not there
+            return self.folder / path
 
 
 def read_config(folder: Path) -> Config:
@@ -163,6 +167,8 @@ def _table(file: Path, text: str, steps: tuple[str, ...]) -> dict[str, Any] | No
         raise InputError(
             f"it is not TOML: {message[:1].lower()}{message[1:]}", file=str(file), line=line
         ) from error
+    except RecursionError as error:
+        raise InputError("its values are nested too deeply", file=str(file)) from error
     for count, step in enumerate(steps, 1):
         if step not in table:
             return None
@@ -202,7 +208,8 @@ def _line(text: str, path: tuple[str, ...]) -> int:
     which it is.
     """
     lines = [f"{line}\n" for line in text.split("\n")]
-    likely = [number for number, line in enumerate(lines) if path[-1] in line]
+    key = re.compile(rf"(?<![\w-]){re.escape(path[-1])}[\"']?\s*(?:=(?!=)|[.\]])")
+    likely = [number for number, line in enumerate(lines) if key.search(line)]
     for begin in likely + list(range(len(lines))):
         if _has("".join(lines[:begin]), path) is not False:
             continue

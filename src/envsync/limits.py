@@ -8,6 +8,8 @@ from envsync.errors import HostError
 
 MOST_AT_ONCE = 1024
 """Hosts: more threads than this help nobody."""
+LONGEST = 366 * 86400.0
+"""Seconds that anybody may want to wait: clocks and `timeout(1)` have no infinity."""
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,13 @@ from urllib.parse import unquote
 from envsync import byhand
 from envsync.downloads import Sums, sums_in
 from envsync.errors import InputError
-from envsync.lock import Section
+from envsync.lock import Section, parse_lock
+from envsync.luggage import ELSEWHERE
 from envsync.parcels import Parcel, Tell, fits, hashes, must_be_files, wheel_lines
 from envsync.spec import EnvironmentSpec
+
+_FOREIGN = frozenset({".git", ".envsync"})
+"""Folders in which a file would be run, or taken for what was pushed from here."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,7 @@ def read_bundle(file: Path) -> Bundle:
     name = ""
     try:
         with tarfile.open(file, "r:") as archive:
-            for entry, content in _members(archive):
+            for entry, content in _members(archive, file.stat().st_size):
                 name, _, place = entry.name.partition("/")
                 if place.startswith((f"{byhand.CHANNEL}/", f"{byhand.WHEELS}/")):
                     sums[place], starts[place] = sums_in(content), entry.offset_data
@@ -98,11 +102,17 @@ def read_bundle(file: Path) -> Bundle:
     return Bundle(file, name, sums, starts, texts)
 
 
-def _members(archive: tarfile.TarFile) -> Iterator[tuple[tarfile.TarInfo, tarfile.ExFileObject]]:
+def _members(
+    archive: tarfile.TarFile, whole: int
+) -> Iterator[tuple[tarfile.TarInfo, tarfile.ExFileObject]]:
     for entry in archive:
         path = PurePosixPath(entry.name)
-        if path.is_absolute() or ".." in path.parts or not (entry.isreg() or entry.isdir()):
-            raise tarfile.TarError(f"{entry.name} is not what a bundle holds")
+        plain = (entry.isreg() and not entry.issparse()) or entry.isdir()
+        inside = not path.is_absolute() and ".." not in path.parts and entry.name.isprintable()
+        if not (plain and inside and (entry.isdir() or len(path.parts) > 1)):
+            raise tarfile.TarError(f"{entry.name!r} is not what a bundle holds")
+        if entry.offset_data + entry.size > whole:
+            raise tarfile.TarError(f"it ends in {entry.name}")
         if entry.isreg() and (content := archive.extractfile(entry)):
             yield entry, content  # type: ignore[misc]
 
@@ -122,31 +132,51 @@ def settle(bundle: Bundle, environment: Path) -> tuple[Path, ...]:
     lock = folder / byhand.LOCK
     wanted = {folder / place: raw for place, raw in _own(bundle).items()}
     wanted |= {environment: bundle.texts[byhand.ENVIRONMENT], lock: bundle.texts[byhand.LOCK]}
-    written = []
-    for path, raw in sorted(wanted.items()):
-        if path.exists():
-            if path.read_bytes() != raw:
+    path = folder
+    try:
+        missing = {}
+        for path, raw in sorted(wanted.items()):
+            if not path.exists():
+                missing[path] = raw
+            elif path.is_dir() or path.read_bytes() != raw:
                 raise InputError(
                     f"it is not the one in {bundle.file.name}",
                     file=str(path),
                     hint="push from an empty folder, or make the bundle from this file",
                 )
-            continue
-        with contextlib.ExitStack() as undo:
+        for path, raw in missing.items():
             path.parent.mkdir(parents=True, exist_ok=True)
-            part = path.with_name(f".{path.name}.part")
-            undo.callback(part.unlink, missing_ok=True)
-            part.write_bytes(raw)
-            part.replace(path)
-        written.append(path)
-    return tuple(written)
+            with contextlib.ExitStack() as undo:
+                part = path.with_name(f".{path.name}.part")
+                undo.callback(part.unlink, missing_ok=True)
+                part.write_bytes(raw)
+                part.replace(path)
+    except OSError as error:
+        raise InputError(
+            f"it cannot be written: {error.strerror or error}",
+            file=str(path),
+            hint="push from a folder of your own, with room in it",
+        ) from error
+    return tuple(missing)
 
 
 def _own(bundle: Bundle) -> Mapping[str, bytes]:
-    """What the pip section names."""
-    return {
-        place: raw
-        for place, raw in bundle.texts.items()
-        if place not in {byhand.ENVIRONMENT, byhand.LOCK, "README.txt"}
-        and not place.startswith("by-hand-")
-    }
+    """What the pip section names: files and folders that the lock was made from.
+
+    Raises InputError for what would have a say in this folder besides.
+    """
+    lock = parse_lock(bundle.texts[byhand.LOCK], f"{bundle.file}: {byhand.LOCK}")
+    named = {name for name, _ in lock.sources} - {byhand.ENVIRONMENT}
+    own = {}
+    for place, raw in bundle.texts.items():
+        path = PurePosixPath(place)
+        if place == byhand.LOCK or not named.intersection(map(str, (path, *path.parents))):
+            continue
+        if _FOREIGN.intersection(path.parts) and not path.is_relative_to(ELSEWHERE):
+            raise InputError(
+                f"{place} has no place in a bundle",
+                file=str(bundle.file),
+                hint="whoever made it should say why it is there",
+            )
+        own[place] = raw
+    return own

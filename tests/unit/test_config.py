@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
 from envsync.config import KEYS, read_config
 from envsync.errors import InputError
+from envsync.inventory import read_inventory
 
 GOOD = '''\
 # of our cluster
@@ -79,6 +81,9 @@ def test_line_in_a_pyproject(tmp_path: Path, text: str, line: int) -> None:
         ("fan-out = 0\n", 1, "whole number"),
         ("timeout = 0\n", 1, "seconds"),
         ("timeout = nan\n", 1, "seconds"),
+        ("deadline = inf\n", 1, "seconds"),
+        (f"connect-timeout = 1{'0' * 400}\n", 1, "seconds"),
+        (f"hosts = {'[' * 5000}{']' * 5000}\n", 0, "nested too deeply"),
         ("hosts = []\n", 1, "text"),
         ("hosts = [1]\n", 1, "text"),
         ('name = ""\n', 1, "text"),
@@ -130,3 +135,19 @@ def test_file_that_is_no_text(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not UTF-8") as caught:
         read_config(tmp_path)
     assert caught.value.line == 1
+
+
+def test_home_of_nobody_is_a_file_that_is_not_there(tmp_path: Path) -> None:
+    config = read_config(write(tmp_path, 'hosts = "~nobody-of-that-name/hosts.txt"\n'))
+    with pytest.raises(InputError):
+        read_inventory(config.hosts() or "", None)
+
+
+def test_word_that_stands_everywhere_is_found_at_once(tmp_path: Path) -> None:
+    lines = ["[project]", "dependencies = [", *['  "name-name==1.0",'] * 3000, "]"]
+    (tmp_path / "pyproject.toml").write_text(
+        "\n".join([*lines, "[tool.envsync]", 'name = "x"', ""])
+    )
+    began = time.process_time()
+    assert read_config(tmp_path).settings["name"].line == 3005
+    assert time.process_time() - began < 2  # seconds; it took 17

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from envsync.cli.options import FlavourName, FlavourOption
+from envsync.cli.options import FlavourName, FlavourOption, bounded
 
 Installer = Annotated[
     list[Path] | None,
@@ -56,7 +56,11 @@ ForceRemoval = Annotated[
 InstallTimeout = Annotated[
     float,
     typer.Option(
-        "--timeout", metavar="SECONDS", min=1, help="Longest time for one host's installation."
+        "--timeout",
+        metavar="SECONDS",
+        min=1,
+        callback=bounded,
+        help="Longest time for one host's installation.",
     ),
 ]
 

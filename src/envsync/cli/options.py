@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from envsync.limits import MOST_AT_ONCE
+from envsync.limits import LONGEST, MOST_AT_ONCE
 
 DEFAULT_FILE = Path("environment.yml")
 
@@ -60,6 +60,13 @@ class ImageFormat(StrEnum):
     APPTAINER = "apptainer"
 
 
+def bounded(seconds: float | None) -> float | None:
+    """A time that can be waited for; `inf` and `nan` are numbers for Python, and pass as such."""
+    if seconds is not None and not seconds <= LONGEST:
+        raise typer.BadParameter(f"{seconds:g} is not in the range up to {LONGEST:.0f} seconds")
+    return seconds
+
+
 BUILD_TIMEOUT = 3600.0
 """Seconds."""
 NamedHosts = Annotated[
@@ -85,7 +92,10 @@ MaybeHostsFile = Annotated[
     typer.Option("--hosts", metavar="HOSTS", help="Where A and B stand, instead of the last push."),
 ]
 Timeout = Annotated[
-    float, typer.Option(metavar="SECONDS", min=1, help="Longest time for one host's build.")
+    float,
+    typer.Option(
+        metavar="SECONDS", min=1, callback=bounded, help="Longest time for one host's build."
+    ),
 ]
 EnvironmentFile = Annotated[
     Path, typer.Option("-f", "--file", metavar="FILE", help="The environment file.")
@@ -271,6 +281,7 @@ ConnectTimeout = Annotated[
     typer.Option(
         metavar="SECONDS",
         min=0.1,
+        callback=bounded,
         help="Longest wait for a host to answer: 10, or ssh_config's; for Slurm's allocation: 60.",
     ),
 ]
@@ -293,7 +304,9 @@ MaxFailures = Annotated[
 ]
 Deadline = Annotated[
     float | None,
-    typer.Option(metavar="SECONDS", min=1, help="Longest time for the whole run."),
+    typer.Option(
+        metavar="SECONDS", min=1, callback=bounded, help="Longest time for the whole run."
+    ),
 ]
 Verbose = Annotated[
     bool, typer.Option("-v", "--verbose", help="Say what of ssh_config is not followed.")

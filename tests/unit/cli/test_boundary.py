@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import typer
 
+from envsync.cli.app import app as cli
 from envsync.cli.boundary import guarded
 from envsync.errors import EnvsyncError, HostError, InputError
 
@@ -102,3 +103,13 @@ def test_fault_of_ours_without_a_folder_to_write_to(
     assert "a fault of envsync itself: ZeroDivisionError: ours" in err
     assert "TMPDIR" in err
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("option", ["--deadline", "--connect-timeout", "--timeout"])
+@pytest.mark.parametrize("seconds", ["inf", "nan", "1e300", "-1"])
+def test_times_that_nobody_can_wait_for(
+    option: str, seconds: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["push", "n1,", "--launcher", "local", option, seconds]
+    assert guarded(cli, words, io.StringIO()) == 2
+    assert f"'{option}'" in capsys.readouterr().err
