@@ -169,7 +169,7 @@ def condarc(text: str, channels: Sequence[str]) -> str:
     try:
         found: Any = yaml.safe_load(text) if text.strip() else {}
         settings = {**found, "auto_activate_base": False}
-    except (yaml.YAMLError, TypeError) as error:
+    except (yaml.YAMLError, TypeError, RecursionError) as error:
         raise ValueError("the .condarc that the installer made cannot be read") from error
     if channels:
         settings["channels"] = list(channels)

@@ -1,4 +1,7 @@
-"""Takes secrets out of text that will be shown, logged or kept, and puts them back for pip."""
+"""Takes secrets out of text that will be shown, logged or kept, and puts them back for pip.
+
+A terminal's orders are taken out of what is shown as well.
+"""
 
 from __future__ import annotations
 
@@ -54,3 +57,11 @@ def _without_credentials(found: re.Match[str]) -> str:
         user = f"{HIDDEN}@" if "@" in authority else ""
         parts.append(user + host + _CHANNEL_TOKEN.sub(f"/t/{HIDDEN}", slash + path))
     return "://".join(parts)
+
+
+_ORDERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def harmless(text: str) -> str:
+    """Without a terminal's orders: C0 but for tab and line feed, DEL, and C1 (ECMA-48)."""
+    return _ORDERS.sub("", text)

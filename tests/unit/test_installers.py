@@ -111,7 +111,7 @@ def test_settings_of_the_installer_stay_and_channels_are_replaced() -> None:
     mirror = ["https://mirror.example/conda-forge"]
     assert yaml.safe_load(condarc(before, mirror))["channels"] == mirror
     assert yaml.safe_load(condarc("", ())) == {"auto_activate_base": False}
-    for broken in ("- a\n", "a: [", "just words"):
+    for broken in ("- a\n", "a: [", "just words", "a: " + "[" * 20_000):
         with pytest.raises(ValueError, match="cannot be read"):
             condarc(broken, ())
 

@@ -61,9 +61,11 @@ def _tell(error: EnvsyncError, command: str, json_out: TextIO | None) -> int:
         from envsync.render.envelope import envelope, error_record  # noqa: PLC0415 (on need)
 
         print(envelope(command, error.exit_code, error=error_record(error)), file=json_out)
-    print(f"envsync: {error}", file=sys.stderr)
+    from envsync.redact import harmless  # noqa: PLC0415 (on need)
+
+    print(harmless(f"envsync: {error}"), file=sys.stderr)
     if error.hint:
-        print(f"  {error.hint}", file=sys.stderr)
+        print(harmless(f"  {error.hint}"), file=sys.stderr)
     return error.exit_code
 
 

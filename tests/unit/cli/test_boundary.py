@@ -113,3 +113,11 @@ def test_times_that_nobody_can_wait_for(
     words = ["push", "n1,", "--launcher", "local", option, seconds]
     assert guarded(cli, words, io.StringIO()) == 2
     assert f"'{option}'" in capsys.readouterr().err
+
+
+def test_error_that_quotes_a_file_gives_the_terminal_no_orders(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    error = InputError("\x1b[2Jodd\x07", file="f\x9b", hint="\x1b]0;t\x07do this")
+    assert guarded(app_that(error), ["one"], io.StringIO()) == 2
+    assert capsys.readouterr().err == "envsync: f: [2Jodd\n  ]0;tdo this\n"
