@@ -205,7 +205,7 @@ def _of_report(word: str, path: str, part: str) -> Side:
                 hint=f"name one as FILE.json#HOST: {', '.join(list(facts)[:8])}",
             )
         return Side(word, facts=read_as(Facts, facts[chosen]), node=True)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(
             f"it is no report of verify: {error}",
             file=path,

@@ -77,6 +77,10 @@ def read_bundle(file: Path) -> Bundle:
     starts: dict[str, int] = {}
     texts: dict[str, bytes] = {}
     name = ""
+    if file.exists() and not file.is_file():  # a pipe would be waited for, and can be read but once
+        raise InputError(
+            "it is no file, and a bundle is read in place", file=str(file), hint="copy it to one"
+        )
     try:
         with tarfile.open(file, "r:") as archive:
             for entry, content in _members(archive, file.stat().st_size):

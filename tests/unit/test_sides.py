@@ -193,7 +193,11 @@ def test_lock_knows_nothing_of_systems() -> None:
     }
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"result": null}', '{"result": {"hosts": [1]}}'])
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "{}", '{"result": null}', '{"result": {"hosts": [1]}}', "[" * 100_000],
+    ids=lambda text: text[:30],
+)
 def test_other_json_is_no_report(tmp_path: Path, text: str) -> None:
     (tmp_path / "r.json").write_text(text)
     with pytest.raises(InputError, match="no report of verify"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import tarfile
 from pathlib import Path
 
@@ -136,3 +137,10 @@ def test_archive_that_means_harm(tmp_path: Path, raw: bytes, said: str) -> None:
     file.write_bytes(raw)
     with pytest.raises(InputError, match=said):
         read_bundle(file)
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.tar")
+    for file in (tmp_path / "pipe.tar", tmp_path, Path("/dev/zero")):
+        with pytest.raises(InputError, match="it is no file"):
+            read_bundle(file)

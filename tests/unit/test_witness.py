@@ -126,6 +126,7 @@ def test_of_one_host_the_last_word_counts(tmp_path: Path) -> None:
         '{"command": "verify", "result": {"hosts": [{"host": "-oProxyCommand=x"}]}}',
         '{"command": "verify", "result": {"hosts": [{"host": "n1", "notes": [], "facts": {}}]}}',
     ],
+    ids=lambda text: text[:60],
 )
 def test_what_is_no_report_is_refused_with_its_name(text: str, tmp_path: Path) -> None:
     file = tmp_path / "x.json"
