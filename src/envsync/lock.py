@@ -36,6 +36,7 @@ _HEADER = """\
 # Keep it beside the environment file, and in Git.
 """
 _FILE = re.compile(r"(?P<name>.+)-(?P<version>[^-]+)-(?P<build>[^-]+)\.(?:conda|tar\.bz2)")
+_PLAIN = re.compile(r"[^/\\\x00-\x1f\x7f-\x9f]+")
 _CONDA = re.compile(
     r"(?P<url>[a-z][a-z0-9+.-]*://[^\s#]+\.(?:conda|tar\.bz2))"
     r"(?:#(?P<md5>[0-9a-f]{32}))?(?: sha256:(?P<sha256>[0-9a-f]{64}))?"
@@ -63,8 +64,14 @@ class LockedPackage:
     @property
     def package(self) -> Package:
         """What a node has when this is installed; raises ValueError for another file's name."""
-        found = _FILE.fullmatch(self.url.rpartition("/")[2])
-        if found is None:
+        before, _, name = self.url.rpartition("/")
+        found = _FILE.fullmatch(name)
+        # The name becomes that of a file in a cache: it must not lead elsewhere.
+        plain = _PLAIN.fullmatch(unquote(name)) and unquote(before.rpartition("/")[2]) not in {
+            ".",
+            "..",
+        }
+        if found is None or not plain:
             raise ValueError(f"{self.url} is not the address of a conda package")
         digest = self.md5 or self.sha256  # as probes have it: not every conda records both
         return Package("conda", found["name"], found["version"], found["build"], digest=digest)
