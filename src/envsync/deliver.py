@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from envsync.errors import HostError
-from envsync.events import Failed, Noted, Phase, Progress
+from envsync.events import Failed, Noted, Phase, Progress, Supplied
 from envsync.model import Platform
 from envsync.node import Node
 from envsync.parcels import (
     Parcel,
     Place,
+    Shipment,
     Source,
+    Stock,
     ask,
     damaged,
     offline,
@@ -63,18 +65,28 @@ def gather(fleet: Fleet, plan: Plan, spec: EnvironmentSpec, source: Source) -> S
 
 def deliver(node: Node, step: Step, supplies: Supplies) -> Recipe:
     """Bring the node what it lacks; how it builds from that. Raises HostError."""
-    parcels, place = _of(step, supplies), Place.of(step)
+    parcels, place = files_of(step, supplies), Place.of(step)
     stock = parse_stock(node.run(Phase.UPLOAD, ask(step.conda, place, parcels)))
     made = shipment(parcels, stock)
     if made.parcels:
-        wrong = parse_wrong(node.must(Phase.UPLOAD, made.send(place, stock)))
-        if wrong:
-            again = made.only(wrong).send(place, stock)
-            wrong = parse_wrong(node.must(Phase.UPLOAD, again))
-        if wrong:
-            raise damaged(wrong)
+        upload(node, place, stock, made)
     node.emit(Noted(node.host, f"sent {sent(parcels, made)}"))
     return offline(step.recipe, place, parcels)
+
+
+def upload(node: Node, place: Place, stock: Stock, made: Shipment, *, last: bool = True) -> None:
+    """Send it; what arrives damaged, once more. Raises HostError.
+
+    Until the `last` time parts of other files stay.
+    """
+    wrong = parse_wrong(node.must(Phase.UPLOAD, made.send(place, stock, last=last)))
+    node.emit(Supplied(node.host, None, made.size))
+    if wrong:
+        again = made.only(wrong)
+        wrong = parse_wrong(node.must(Phase.UPLOAD, again.send(place, stock, last=last)))
+        node.emit(Supplied(node.host, None, again.size))
+    if wrong:
+        raise damaged(wrong)
 
 
 def say_deliveries(fleet: Fleet, plan: Plan, supplies: Supplies) -> None:
@@ -83,14 +95,15 @@ def say_deliveries(fleet: Fleet, plan: Plan, supplies: Supplies) -> None:
 
     def look(node: Node) -> None:
         step = steps[node.host]
-        parcels = _of(step, supplies)
+        parcels = files_of(step, supplies)
         stock = parse_stock(node.run(Phase.OBSERVE, ask(step.conda, Place.of(step), parcels)))
         node.emit(Noted(node.host, f"would send {sent(parcels, shipment(parcels, stock))}"))
 
     fleet.each(steps, look)
 
 
-def _of(step: Step, supplies: Supplies) -> tuple[Parcel, ...]:
+def files_of(step: Step, supplies: Supplies) -> tuple[Parcel, ...]:
+    """What its host needs. Raises HostError where that was not fetched."""
     if step.recipe.locked is None or step.recipe.locked.platform not in supplies:
         # Between the plan and its turn another push has removed what was there.
         raise HostError(

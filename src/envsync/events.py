@@ -96,6 +96,15 @@ class Shared(Event):
 
 
 @dataclass(frozen=True)
+class Supplied(Event):
+    """Bytes of packages have come to this host."""
+
+    giver: Host | None
+    """The node that handed them on; None: they were sent from this machine."""
+    size: int
+
+
+@dataclass(frozen=True)
 class Busy(Event):
     """Processes that would get another generation's files if the environment was switched."""
 

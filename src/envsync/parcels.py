@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -95,6 +95,13 @@ class Stock:
     """Bytes."""
     lacks: Mapping[str, int]
     """By the name of each file that is not ready: how many bytes of it are there."""
+    holds: Mapping[str, str] = field(default_factory=dict)
+    """The cache in which each file lies, packed, by its name; only if that was asked."""
+
+    def with_all(self, names: Collection[str]) -> Stock:
+        """The same, after these have arrived."""
+        lacks = {each: there for each, there in self.lacks.items() if each not in names}
+        return replace(self, lacks=lacks, holds={**self.holds, **dict.fromkeys(names, self.cache)})
 
 
 def needs_building(section: Section) -> tuple[str, ...]:
@@ -138,12 +145,12 @@ def fits(package: LockedPackage, md5: str, sha256: str) -> bool:
     return package.sha256 == sha256 if package.sha256 else package.md5 == md5
 
 
-def ask(conda: Conda, place: Place, parcels: Sequence[Parcel]) -> Command:
-    """Which of the files the node lacks; `parse_stock` reads the answer."""
+def ask(conda: Conda, place: Place, parcels: Sequence[Parcel], *, holds: bool = False) -> Command:
+    """Which of the files the node lacks, and with `holds` which it has; see `parse_stock`."""
     lines = ("\t".join(_words(each)) for each in parcels)
     return Command(
         "".join(map(scripts.load, ("parcel.sh", "room.sh", "stock.sh"))),
-        (place.mark, place.wheels, *conda.information()),
+        (place.mark, place.wheels, "holds" if holds else "", *conda.information()),
         stdin="".join(f"{line}\n" for line in lines).encode(),
         timeout=LIMIT,
     )
@@ -164,10 +171,13 @@ def parse_stock(done: Completed) -> Stock:
         )
     words: dict[str, str] = {}
     lacks: dict[str, int] = {}
+    holds: dict[str, str] = {}
     for line in done.text.splitlines():
         key, *rest = line.split("\t")
         if key == "lacks" and len(rest) > 1:
             lacks[rest[0]] = int(rest[1] or 0)
+        elif key == "holds" and len(rest) > 1:
+            holds[rest[0]] = rest[1]
         elif rest:
             words[key] = rest[0]
     free = words.get("free_kib", "")
@@ -176,6 +186,7 @@ def parse_stock(done: Completed) -> Stock:
         words.get("place", ""),
         int(free) * 1024 if free.isdigit() else None,
         lacks,
+        holds,
     )
 
 
@@ -194,12 +205,19 @@ class Shipment:
         """Those, from their first byte."""
         return Shipment(tuple((each, 0) for each, _ in self.parcels if each.name in names))
 
-    def send(self, place: Place, stock: Stock) -> Command:
-        """Answers which files did not arrive as they are (`parse_wrong`)."""
+    def part(self, names: Collection[str]) -> Shipment:
+        """Those, from where they end."""
+        return Shipment(tuple(pair for pair in self.parcels if pair[0].name in names))
+
+    def send(self, place: Place, stock: Stock, *, last: bool = True) -> Command:
+        """Answers which files did not arrive as they are (`parse_wrong`).
+
+        Until the `last` one, parts of other files stay.
+        """
         words = (word for parcel, there in self.parcels for word in (*_words(parcel), str(there)))
         return Command(
             scripts.load("parcel.sh") + scripts.load("stow.sh"),
-            (place.mark, stock.layout, stock.cache, place.wheels, *words),
+            (place.mark, stock.layout, stock.cache, place.wheels, "last" if last else "", *words),
             stdin=tuple(
                 parcel.rest(there) for parcel, there in self.parcels if there < parcel.size
             ),

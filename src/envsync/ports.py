@@ -14,6 +14,8 @@ from typing import Protocol
 
 from envsync.model import Host
 
+NO_WAY = 69
+"""Exit code where no way led to the host that was to hand something on (as in sysexits.h)."""
 LineSink = Callable[[str], None]
 """Called for each line the remote command writes to standard error, as it comes."""
 
@@ -29,6 +31,25 @@ class Piece:
 
 
 @dataclass(frozen=True)
+class Peer:
+    """A host, as another one may reach it by its own ssh."""
+
+    ways: tuple[tuple[str, str, str], ...]
+    """User, address and port, to be tried in this order. No port: what ssh there has for it."""
+    host_key: str
+    """The one that it must have: type and base64, as in known_hosts."""
+
+
+@dataclass(frozen=True)
+class Handed:
+    """What `command` prints on another host, to which the far side goes by itself."""
+
+    command: Command
+    """Has no input of its own but `b""`: it ends when nobody reads any more."""
+    peer: Peer
+
+
+@dataclass(frozen=True)
 class Command:
     """A program for the far side's POSIX `sh`, as a value.
 
@@ -38,10 +59,11 @@ class Command:
 
     script: str
     args: tuple[str, ...] = ()
-    stdin: bytes | Path | tuple[Piece, ...] | None = None
+    stdin: bytes | Path | tuple[Piece, ...] | Handed | None = None
     """What the script reads on standard input: bytes, or those of files on this machine, one
-    after the other, which are read as they are sent. With None the script's standard input is
-    empty, and the far side ends the script when the connection goes away."""
+    after the other, which are read as they are sent; or what another host hands on (the exit code
+    is NO_WAY when that cannot be reached). With None the script's standard input is empty. With
+    None and Handed the far side ends the script when the connection goes away."""
     timeout: float = 60.0
     """Seconds, enforced on the far side by `timeout(1)`; we add a backstop."""
 
@@ -74,6 +96,8 @@ class Reached:
     """What the login was made with; never a secret."""
     host_key: str = ""
     """The host's key as `ssh-keygen -l` prints it."""
+    public_key: str = ""
+    """The same as known_hosts has it: type and base64."""
     through: tuple[str, ...] = ()
     """Jump hosts, the first one first."""
 

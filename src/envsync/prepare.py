@@ -17,6 +17,7 @@ from envsync.node import Node
 from envsync.observation import Observation
 from envsync.parcels import Place
 from envsync.plan import Action, Plan, Step
+from envsync.relay import hand_round
 from envsync.runner import Fleet
 from envsync.spec import EnvironmentSpec
 
@@ -32,6 +33,8 @@ class Builders:
     """How many hosts go first; 0: all at once."""
     supplies: Supplies | None = None
     """What is sent to the hosts; None: they fetch everything themselves."""
+    relay: bool = False
+    """Nodes hand on to others what was sent to them."""
 
 
 def prepare_all(
@@ -47,22 +50,36 @@ def prepare_all(
     shared = [host for host in steps if host in held.shares]
     first = own[: builders.canary] if builders.canary else own
 
-    def build(node: Node) -> Facts:
-        return prepare(node, steps[node.host], builders)
+    facts: dict[Host, Facts] = {}
+
+    def build(hosts: Sequence[Host]) -> dict[Host, Facts]:
+        ready: Mapping[Host, Step] = {host: steps[host] for host in hosts}
+        if builders.relay and builders.supplies is not None:
+            others = [steps[host] for host in own if host in facts or _is_whole(steps[host])]
+            others = [step for step in others if step.host not in ready]
+            ready = hand_round(fleet, ready, others, builders.supplies)
+        return fleet.each(
+            ready, lambda node: prepare(node, ready[node.host], builders), patient=True
+        )
 
     def look(node: Node) -> Facts:
         envs_dir = observations[node.host].envs_dir
         return _prepare_shared(node, envs_dir, steps[node.host], held.shares[node.host])
 
-    facts = fleet.each(first, build, patient=True)
+    facts |= build(first)
     rest = [host for host in own if host not in first]
     if len(facts) < len(first):
         leave_alone(fleet, rest)
     else:
-        facts |= fleet.each(rest, build, patient=True)
+        facts |= build(rest)
     leave_alone(fleet, [host for host in shared if held.shares[host] not in facts])
     facts |= fleet.each([host for host in shared if held.shares[host] in facts], look)
     return {host: facts[host] for host in steps if host in facts}
+
+
+def _is_whole(step: Step) -> bool:
+    """Whether its host was built before this push."""
+    return step.action is not Action.BUILD
 
 
 def prepare(node: Node, step: Step, builders: Builders) -> Facts:
@@ -70,7 +87,7 @@ def prepare(node: Node, step: Step, builders: Builders) -> Facts:
     slot, recipe = step.slot, step.recipe
     if step.action is not Action.BUILD:
         return node.probe(slot.prefix)
-    if builders.supplies is not None:
+    if builders.supplies is not None and not recipe.offline:
         recipe = deliver(node, step, builders.supplies)
     node.must(Phase.UPLOAD, slot.put(recipe.files))
     argv, folder = recipe.argv(step.conda, slot), recipe.folder(slot)

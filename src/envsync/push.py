@@ -46,6 +46,8 @@ class PushOptions:
     """Leave hosts alone that never had the environment, and do not even hold those in sync."""
     source: Source | None = None
     """Where files come from that are sent to the hosts; None: they fetch them themselves."""
+    relay: bool = False
+    """The hosts hand on to others what was sent to them."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +168,8 @@ def _push_held(job: _Job, lock: Lock | None, canaries: Canaries, held: Held) -> 
     _refuse(job, plan)
     planned = {step.host for step in plan.steps}
     leave_alone(job.fleet, [host for host in held.hosts if host not in planned])
-    builders = Builders(job.spec, job.options.timeout, job.options.canary, job.supplies)
+    options = job.options
+    builders = Builders(job.spec, options.timeout, options.canary, job.supplies, options.relay)
     prepared = prepare_all(job.fleet, plan, job.observations, held, builders)
     switched = _switch_all(job, plan, held, prepared)
     return Pushed(plan, prepared, switched, lock)

@@ -18,6 +18,7 @@ from envsync.events import (
     Probed,
     Progress,
     Shared,
+    Supplied,
 )
 from envsync.model import Facts, Host
 from envsync.observation import Observation
@@ -40,6 +41,8 @@ class HostReport:
     """The host whose environments this one has, through a shared file system."""
     busy: tuple[Process, ...] = ()
     """Processes that keep this host from being switched."""
+    supplied: tuple[tuple[Host | None, int], ...] = ()
+    """From whom packages came (None: this machine), and how many bytes; empty: none were sent."""
 
     @property
     def over(self) -> bool:
@@ -59,6 +62,10 @@ def apply(report: HostReport, event: Event) -> HostReport:
             report = replace(report, notes=(*report.notes, message))
         case Shared(owner=owner):
             report = replace(report, shares=owner)
+        case Supplied(giver=giver, size=size):
+            supplied = dict(report.supplied)
+            supplied[giver] = supplied.get(giver, 0) + size
+            report = replace(report, supplied=tuple(supplied.items()))
         case Busy(processes=processes):
             report = replace(report, busy=processes)
         case Failed():
@@ -74,6 +81,25 @@ def fold(hosts: Sequence[Host], events: Iterable[Event]) -> tuple[HostReport, ..
     for event in events:
         reports[event.host] = apply(reports[event.host], event)
     return tuple(reports.values())
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Bytes of packages that went to hosts."""
+
+    sent: int
+    """From this machine."""
+    handed_on: int
+    """From node to node."""
+
+
+def traffic(reports: Iterable[HostReport]) -> Traffic | None:
+    """What went to all of them; None where the hosts fetch for themselves, or lacked nothing."""
+    pairs = [pair for report in reports for pair in report.supplied]
+    if not pairs:
+        return None
+    sent = sum(size for giver, size in pairs if giver is None)
+    return Traffic(sent, sum(size for _, size in pairs) - sent)
 
 
 @dataclass(frozen=True)

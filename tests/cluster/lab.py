@@ -106,6 +106,11 @@ class Node:
         return f"{self.address}:{self.port}"
 
     @property
+    def name(self) -> str:
+        """As an alias in ssh_config."""
+        return self.folder.name
+
+    @property
     def hosts(self) -> list[str]:
         return [f"{self.address}:{port}" for port in self.ports]
 
@@ -184,6 +189,20 @@ class Node:
         for pid in self.sessions():
             _kill(pid)
 
+    def let_log_in(self, peers: Iterable[Node] = ()) -> None:
+        """Give it a key for other nodes, and a name for each of `peers`, as its own ssh has them.
+
+        ssh looks into the home that the account has, which nodes have in common here.
+        """
+        config, program = self.folder / "ssh_config", self.folder / "bin" / "ssh"
+        lines = [f"IdentityFile {self.lab.key}", "IdentitiesOnly yes"]
+        for peer in peers:
+            lines += [f"Host {peer.name}", f"HostName {peer.address}", f"Port {peer.port}"]
+        config.write_text("\n".join(lines) + "\n")
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(f'#!/bin/sh\nexec /usr/bin/ssh -F {config} "$@"\n')
+        program.chmod(0o755)
+
     def pip_install(self, name: str, *words: str) -> None:
         """What a person does by hand on a node, in the environment `name`."""
         python = self.envs / name / "bin" / "python"
@@ -205,7 +224,7 @@ class Node:
             "KbdInteractiveAuthentication no",
             "PermitRootLogin yes",
             "PrintMotd no",
-            f"SetEnv {_quoted(f'HOME={self.home}')} PATH={CLEAN_PATH}",
+            f"SetEnv {_quoted(f'HOME={self.home}')} PATH={self.folder / 'bin'}:{CLEAN_PATH}",
         ]
         if self.login_shell:
             lines.append(f'ForceCommand {self.login_shell} -c "$SSH_ORIGINAL_COMMAND"')

@@ -177,7 +177,7 @@ def test_stock_and_stow_on_this_machine(
     def stock() -> list[str]:
         text = "".join("\t".join(each) + "\n" for each in words)
         done = _run(
-            "stock.sh", "mark", str(wheels), str(says), key, str(cache), "/usr/none", version,
+            "stock.sh", "mark", str(wheels), "", str(says), key, str(cache), "/usr/none", version,
             stdin=text.encode(),
         )  # fmt: skip
         assert re.search(r"^free_kib\t[1-9]\d*$", done, re.MULTILINE)
@@ -185,7 +185,7 @@ def test_stock_and_stow_on_this_machine(
 
     def stow(there: int, raw: bytes) -> str:
         each = [*words[0], str(there), *words[1], "0"]
-        return _run("stow.sh", "mark", layout, str(cache), str(wheels), *each, stdin=raw)
+        return _run("stow.sh", "mark", layout, str(cache), str(wheels), "last", *each, stdin=raw)
 
     head = [f"layout\t{layout}", f"place\t{cache}"]
     lacks = ["lacks\ttiny-1.0-0.conda\t0", "lacks\tw-1-py3-none-any.whl\t0"]

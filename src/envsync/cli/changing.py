@@ -34,6 +34,7 @@ from envsync.cli.options import (
     Offline,
     OnlyDrifted,
     Rebuild,
+    Relay,
     Relock,
     Replace,
     Timeout,
@@ -49,6 +50,7 @@ def push(
     only_drifted: OnlyDrifted = False,
     offline: Offline = False,
     bundle: BundleFile = None,
+    relay: Relay = False,
     canary: Canary = 0,
     best_effort: BestEffort = False,
     replace: Replace = False,
@@ -80,6 +82,7 @@ def push(
         replace=replace,
         only_drifted=only_drifted,
         source=source_of(bundle, named.file, offline=offline),
+        relay=relay,
     )
     request = Request(named, options, relock, no_lock, as_json)
     raise typer.Exit(push(request))

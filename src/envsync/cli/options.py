@@ -167,6 +167,10 @@ Offline = Annotated[
         "--offline", help="The hosts have no internet: fetch packages here, and send them."
     ),
 ]
+Relay = Annotated[
+    bool,
+    typer.Option("--relay", help="Let hosts hand on to others, by their own ssh, what was sent."),
+]
 OnlyGroups = Annotated[
     list[Group] | None, typer.Option("--only", help="Only this group of things; repeatable.")
 ]

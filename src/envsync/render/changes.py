@@ -13,11 +13,12 @@ from envsync.compare import Row
 from envsync.events import Outcome
 from envsync.lock import Lock
 from envsync.model import Host
+from envsync.parcels import megabytes
 from envsync.push import Pushed
 from envsync.render import listing, table
 from envsync.render.ends import count_holding, count_nodes, host_notes, troubles
 from envsync.render.table import Fold
-from envsync.report import HostReport
+from envsync.report import HostReport, Traffic, traffic
 from envsync.rollback import RolledBack
 
 
@@ -32,6 +33,8 @@ def pushed(
     """The result of each host, what went wrong, what differs, and one closing line."""
     to.print(table.results(reports, fold))
     host_notes(to, reports, fold)
+    if went := traffic(reports):
+        to.print(_went(went))
     troubles(to, reports, fold)
     matter = [row for row in rows if row.differs]
     if matter:
@@ -39,6 +42,11 @@ def pushed(
         to.print(Text("The nodes differ:" if done.lock else apart, "bold"))
         to.print(table.differences(matter, tuple(done.facts), fold))
     to.print(_closing(name, done, reports, equal=not any(row.matters for row in matter)))
+
+
+def _went(went: Traffic) -> str:
+    handed = f"; nodes handed on {megabytes(went.handed_on)}" if went.handed_on else ""
+    return f"This machine sent {megabytes(went.sent)} of packages{handed}."
 
 
 def _closing(name: str, done: Pushed, reports: Sequence[HostReport], *, equal: bool) -> Text:

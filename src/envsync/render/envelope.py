@@ -77,6 +77,15 @@ def host_record(report: HostReport) -> dict[str, Any]:
     }
 
 
+def packages_record(report: HostReport) -> dict[str, Any] | None:
+    """Bytes of packages that came to a host, and from whom; None where none came."""
+    if not report.supplied:
+        return None
+    found = dict(report.supplied)
+    sent = found.pop(None, 0)
+    return {"sent": sent, "handed_on": {str(giver): size for giver, size in found.items()}}
+
+
 def section_record(section: Section) -> dict[str, Any]:
     """One platform's part of a lock, as the file has it."""
     return {

@@ -3,15 +3,18 @@
 # (`-` for a wheel), a name, md5, sha256 and a size, with tabs between them.
 #
 # $1  mark of the parts that are ours   $2  the folder of wheels
-# $3...  the command that prints, as JSON, which package caches there are
+# $3  `holds`: say as well which files could be read here by others; else empty
+# $4...  the command that prints, as JSON, which package caches there are
 #
 # Answers with lines of words with tabs between them: `layout`, `place` (the cache that is written
-# to; none where all are read-only), `free_kib`, and for each file that is lacking `lacks`, its
-# name and how many bytes of it are there.
+# to; none where all are read-only), `free_kib`, for each file that is lacking `lacks`, its name
+# and how many bytes of it are there, and for each that is there packed, `holds`, its name and the
+# package cache that it is in (its hash is left to whoever gets it).
 
 mark=$1
 wheels=$2
-shift 2
+holds=$3
+shift 3
 answer=$("$@" 2>/dev/null </dev/null) || exit 1
 caches=$(printf '%s\n' "$answer" |
     sed -n -e '/"pkgs_dirs": *\[/,/\]/p' -e '/"package cache": *\[/,/\]/p' |
@@ -60,6 +63,16 @@ unpacked_somewhere() {
     return 1
 }
 
+say_holder() {
+    for cache in $caches; do
+        place=$cache
+        if [ "$(size_of "$(folder_of "$url")/$name")" -eq "$size" ]; then
+            printf 'holds\t%s\t%s\n' "$name" "$cache"
+            return
+        fi
+    done
+}
+
 keep=$place
 IFS='	'
 while read -r url name md5 sha256 size; do
@@ -67,6 +80,7 @@ while read -r url name md5 sha256 size; do
 '
     stem=${name%.conda}
     stem=${stem%.tar.bz2}
+    [ -z "$holds" ] || say_holder
     place=$keep
     if [ "$url" != - ] && unpacked_somewhere; then
         IFS='	'

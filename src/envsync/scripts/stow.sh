@@ -3,14 +3,14 @@
 # for them. None has its final name before its hash is right; a part stays for the next attempt.
 #
 # $1  mark of the parts that are ours   $2  layout of the package cache   $3  the package cache
-# $4  the folder of wheels
-# $5...  for each file: address (`-` for a wheel), name, md5, sha256, size, how much is there
+# $4  the folder of wheels   $5  `last`: no part is of use after this; else empty
+# $6...  for each file: address (`-` for a wheel), name, md5, sha256, size, how much is there
 #
 # Answers `wrong` and the name for each that is not what it should be; its part is gone then.
 
 # shellcheck disable=SC2034 # for parcel.sh
-mark=$1 layout=$2 place=$3 wheels=$4
-shift 4
+mark=$1 layout=$2 place=$3 wheels=$4 last=$5
+shift 5
 
 fail() { # what, where: a file that cannot be written takes no room
     rm -f "$part"
@@ -66,6 +66,7 @@ while [ $# -ge 6 ]; do
     fi
     [ "$file" = "$folder/$name" ] || mv -f "$part" "$folder/$name" || exit 1
 done
+[ -n "$last" ] || exit 0
 for old in "$place"/.*."$mark".part; do
     rm -f "$old"
 done

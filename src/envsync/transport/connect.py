@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import logging
 import random
 import threading
@@ -89,11 +90,13 @@ class SshTransport:
         with self._bastions.passing(route):
             transport, login = self._log_in(way, route)
         key = transport.get_remote_server_key()
+        kind, blob = plain_type(key.get_name()), key.asbytes()
         reached = Reached(
             f"{way.address}:{way.port}",
             login.user,
             login.made_with,
-            fingerprint(plain_type(key.get_name()), key.asbytes()),
+            fingerprint(kind, blob),
+            f"{kind} {base64.b64encode(blob).decode()}",
             tuple(hop.name for hop in route),
         )
         interval = self._options.keepalive or way.alive_interval or KEEPALIVE

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import IO
 
 from envsync.ports import Completed
-from envsync.transport.shell import Exchange, Feed
+from envsync.transport.shell import Exchange
+from envsync.transport.streams import Feed
 
 _CHUNK = 65536
 _TICK = 0.2

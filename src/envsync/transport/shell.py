@@ -19,11 +19,12 @@ import secrets
 import shlex
 import time
 from collections.abc import Callable
-from pathlib import Path
-from typing import BinaryIO
+from dataclasses import replace
 
+from envsync import scripts
 from envsync.errors import CommandTimeoutError, HostError, LinkLostError
-from envsync.ports import Command, Completed, LineSink, Piece
+from envsync.ports import Command, Completed, Handed, LineSink
+from envsync.transport.streams import Feed, Frame, Lines
 
 REFUSED = "login-shell"
 """The cause of a failure in which the script never began, as far as one can see."""
@@ -51,14 +52,14 @@ _FED = f"{_BEGIN}( eval {{script}} )\nrc=$?\n{_END}"
 # Without input, standard input is a tether: its end means that nobody listens any more, and
 # the script is ended. `timeout` leads a process group, so its children end with it. A
 # signal in the moment when it forks ends it alone, so the group is ended as well. The script
-# reaches the shell that is limited in time through its environment.
+# reaches the shell that is limited in time through its environment; a long one through a pipe,
+# which takes one more process (execve(2): MAX_ARG_STRLEN is 128 KiB).
 _TETHERED_WIRE = f"exec {_EVAL}"
 _TETHERED = f"""\
 exec 3<&0 </dev/null
 script={{script}}
-start='script=$ENVSYNC_SCRIPT; unset ENVSYNC_SCRIPT; eval "$script"'
 {_BEGIN}\
-ENVSYNC_SCRIPT=$script {_LIMIT} /bin/sh -c "$start" 3<&- &
+{{start}} 3<&- &
 job=$!
 {{{{
     read -r nobody <&3
@@ -72,6 +73,12 @@ exec 3<&-
 wait $job; rc=$?
 kill $watch 2>/dev/null
 {_END}"""
+_SHORT = f"""\
+ENVSYNC_SCRIPT=$script {_LIMIT} /bin/sh -c \
+'script=$ENVSYNC_SCRIPT; unset ENVSYNC_SCRIPT; eval "$script"'"""
+_LONG = f"""printf %s "$script" | {_LIMIT} /bin/sh -c 'eval "$(cat)"'"""
+_MOST_IN_ENVIRONMENT = 100_000
+"""Bytes."""
 
 
 def script_text(command: Command) -> str:
@@ -82,6 +89,15 @@ def script_text(command: Command) -> str:
     return f"set -- {arguments}\n{command.script}"
 
 
+def fetching(command: Command, handed: Handed) -> Command:
+    """`command` with its input fetched on the far side, which then needs none of ours."""
+    there, peer = Exchange(handed.command), handed.peer
+    words = (script_text(command), there.mark, there.wire, bytes(there.feed.pending).decode())
+    ways = (word for way in peer.ways for word in way)
+    script = scripts.load("handed.sh")
+    return replace(command, script=script, args=(*words, peer.host_key, *ways), stdin=None)
+
+
 def to_the_end(exchange: Exchange) -> str:
     """The wire for a carrier that loses output when a program leaves input unread, as srun does.
 
@@ -90,131 +106,6 @@ def to_the_end(exchange: Exchange) -> str:
     if not exchange.close_input:
         return exchange.wire
     return f"({exchange.wire}); code=$?; cat >/dev/null; exit $code"
-
-
-class Frame:
-    """Cuts the script's own bytes out of a stream that starts and ends with noise."""
-
-    def __init__(self, mark: bytes) -> None:
-        self.noise = bytearray()
-        self.opened = False
-        self.closed = False
-        self._open = b"\n" + mark + b"\n"
-        self._close = mark
-        self._held = b""
-
-    def feed(self, data: bytes) -> bytes:
-        """Take bytes as they come; give back those that belong to the script."""
-        if self.closed:
-            return b""
-        self._held += data
-        if not self.opened:
-            before, found, after = self._held.partition(self._open)
-            if not found:
-                return b""
-            self.noise += before
-            self.opened, self._held = True, after
-        inside, found, _ = self._held.partition(self._close)
-        if found:
-            self.closed, self._held = True, b""
-            return inside
-        # Only what may be the beginning of the closing mark waits for more.
-        keep = next(n for n in range(len(self._close), -1, -1) if inside.endswith(self._close[:n]))
-        cut = len(inside) - keep
-        ready, self._held = inside[:cut], inside[cut:]
-        return ready
-
-    def rest(self) -> bytes:
-        """What is held back when the stream ends early; noise if the frame never opened."""
-        held, self._held = self._held, b""
-        if self.opened:
-            return held
-        self.noise += held
-        return b""
-
-
-class Lines:
-    """Cuts text into lines as bytes arrive; a carriage return (a progress bar) ends one too."""
-
-    def __init__(self, sink: LineSink | None) -> None:
-        self._sink = sink
-        self._held = b""
-
-    def feed(self, data: bytes) -> None:
-        if self._sink is None:
-            return
-        *lines, self._held = (self._held + data).replace(b"\r", b"\n").split(b"\n")
-        for line in lines:
-            if text := line.decode("utf-8", "replace").strip():
-                self._sink(text)
-
-
-class Feed:
-    """What is still to be sent: the prologue, then the script's own input.
-
-    Files are read a piece at a time, so that big ones take no more memory for many hosts.
-    """
-
-    PIECE = 1 << 20
-
-    def __init__(
-        self,
-        prologue: bytes,
-        stdin: bytes | Path | tuple[Piece, ...] | None,
-        on_line: LineSink | None = None,
-    ) -> None:
-        """`on_line` is told how much of the files is sent."""
-        files = (Piece(stdin),) if isinstance(stdin, Path) else stdin
-        self._files = list(files) if isinstance(files, tuple) else []
-        self._open: BinaryIO | None = None
-        self._piece = memoryview(prologue + (stdin if isinstance(stdin, bytes) else b""))
-        self._on_line = on_line
-        self._done = 0
-
-    @property
-    def pending(self) -> memoryview:
-        """The next bytes to send; empty when there are no more."""
-        while not self._piece and self._files:
-            self._piece = memoryview(self._read(self._files[0]))
-        return self._piece
-
-    def sent(self, count: int) -> None:
-        """So many of the pending bytes are on their way."""
-        self._piece = self._piece[count:]
-
-    def close(self) -> None:
-        """Send no more, whoever may have wanted it."""
-        self._piece = self._piece[:0]
-        self._files.clear()
-        self._shut()
-
-    def _shut(self) -> None:
-        if self._open is not None:
-            self._open.close()
-            self._open = None
-
-    def _read(self, piece: Piece) -> bytes:
-        try:
-            if self._open is None:
-                self._open = piece.file.open("rb")
-                self._open.seek(piece.start)
-            most = self.PIECE
-            if piece.size is not None:
-                most = min(most, piece.start + piece.size - self._open.tell())
-            data = self._open.read(most)
-        except OSError as error:
-            raise HostError(
-                "local-file",
-                f"{piece.file} could not be read on this machine: {error.strerror}",
-                hint="see to the file, then run the same command again",
-            ) from error
-        if data and self._on_line:
-            self._done += len(data)
-            self._on_line(f"{self._done / 1e6:.1f} MB")
-        if not data:
-            self._files.pop(0)
-            self._shut()
-        return data
 
 
 class Exchange:
@@ -230,15 +121,21 @@ class Exchange:
         on_line: LineSink | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        mark = f"envsync-{secrets.token_hex(12)}"
+        stdin = command.stdin
+        if isinstance(stdin, Handed):
+            command, stdin = fetching(command, stdin), None
+        self.mark = mark = f"envsync-{secrets.token_hex(12)}"
+        """What stands before and after the script's own output."""
         limit = {"grace": KILL_GRACE, "limit": max(1, round(command.timeout))}
-        tethered = command.stdin is None
+        tethered = stdin is None
         wire, template = (_TETHERED_WIRE, _TETHERED) if tethered else (_FED_WIRE, _FED)
         script = shlex.quote(script_text(command))
-        prologue = template.format(mark=mark, script=script, **limit).encode()
+        start = _SHORT if len(script.encode()) < _MOST_IN_ENVIRONMENT else _LONG
+        words = {"mark": mark, "script": script, "start": start.format(**limit)}
+        prologue = template.format(**words, **limit).encode()
         self.wire = wire.format(size=len(prologue), **limit)
-        self.feed = Feed(prologue, command.stdin, on_line)
-        self.close_input = command.stdin is not None
+        self.feed = Feed(prologue, stdin, on_line)
+        self.close_input = stdin is not None
         self.limit = command.timeout
         self._clock = clock
         self._started = clock()

@@ -10,7 +10,8 @@ import time
 import paramiko
 
 from envsync.ports import Command, Completed, LineSink, Reached
-from envsync.transport.shell import Exchange, Feed
+from envsync.transport.shell import Exchange
+from envsync.transport.streams import Feed
 
 _CHUNK = 65536
 _PACKET = 32768 - 64

@@ -11,7 +11,8 @@ import pytest
 
 from envsync.errors import CommandTimeoutError, HostError, LinkLostError
 from envsync.ports import Command, Piece
-from envsync.transport.shell import Exchange, Frame, Lines, script_text
+from envsync.transport.shell import Exchange, script_text
+from envsync.transport.streams import Frame, Lines
 
 HOSTILE = ["x; touch /tmp/p", "it's", '"', "$(id)", "`id`", "a\nb", "", "-n", "!!", "*", "~", "é"]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from envsync.cli.bundles import Where
 from envsync.cli.history import Deeds
+from envsync.cli.options import Launcher
 from envsync.cli.session import Session
 from envsync.cli.target import Chosen, left_behind, named_hosts
 from envsync.compare import Row, compare
@@ -22,6 +23,7 @@ from envsync.push import Keep, Pushed, PushOptions
 from envsync.push import push as push_to
 from envsync.recipe import remembered
 from envsync.render import changes, envelope, reading
+from envsync.report import traffic
 from envsync.solve import make_lock
 from envsync.store import LastPush, Store, write_whole
 
@@ -109,6 +111,7 @@ def push(request: Request) -> int:
             f"{'--relock' if request.relock else '--no-lock'} solves, which takes the internet",
             hint="leave one of the options out; `envsync lock HOSTS` solves on hosts that have it",
         )
+    _refuse_relay(request)
     inputs = _read(request, switching=True)
     spec, options = inputs.manifest.spec, request.options
     store = Store(request.where.file.parent)
@@ -132,6 +135,23 @@ def push(request: Request) -> int:
     return session.finish(exit_code, {"name": spec.name, **_record(request, pushed, rows, session)})
 
 
+def _refuse_relay(request: Request) -> None:
+    """Raises InputError where nodes have nothing to hand on, or no way to do it."""
+    if not request.options.relay:
+        return
+    if request.options.source is None:
+        raise InputError(
+            "--relay hands on what this machine sends, and without --offline it sends nothing",
+            hint="push with --offline or --bundle as well",
+        )
+    if request.where.connecting.launcher is not Launcher.SSH:
+        raise InputError(
+            f"--relay goes from node to node by ssh, and not with --launcher"
+            f" {request.where.connecting.launcher}",
+            hint="leave one of them out",
+        )
+
+
 def _record(
     request: Request, pushed: Pushed, rows: Sequence[Row], session: Session
 ) -> dict[str, object]:
@@ -140,7 +160,11 @@ def _record(
         "generations": pushed.generations,
         "lock": str(lock_file(request.where.file)) if pushed.lock else None,
         "dry_run": request.options.dry_run,
-        "hosts": [envelope.host_record(report) for report in session.reports],
+        "packages": envelope.plain(traffic(session.reports)),
+        "hosts": [
+            {**envelope.host_record(report), "packages": envelope.packages_record(report)}
+            for report in session.reports
+        ],
         "differences": envelope.rows_record(
             [row for row in rows if row.differs], tuple(pushed.facts)
         ),
