@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
+from cluster.waiting import wait_until
 from envsync.ports import NO_WAY, Command, Completed, Handed, Peer
 from envsync.transport.shell import Exchange
 from unit.transport.test_shell import HOSTILE, whole
@@ -113,10 +113,11 @@ def test_script_of_any_length(path: str, tmp_path: Path, count: int) -> None:
 
 @pytest.mark.parametrize("long", [False, True])
 def test_end_of_the_tether_ends_both_sides(path: str, tmp_path: Path, *, long: bool) -> None:
-    mark = f"{time.monotonic_ns()}"
     words = ("x" * 300_000,) if long else ()
-    there = handed(f"while :; do echo {mark}; sleep 0.1; done")
-    exchange = Exchange(Command("cat >/dev/null", words, there))
+    signs = [tmp_path / "here", tmp_path / "there"]
+    there = handed('while :; do date +%N >"$1"; echo; sleep 0.1; done', str(signs[1]))
+    script = 'while read -r line; do date +%N >"$1"; done'
+    exchange = Exchange(Command(script, (str(signs[0]), *words), there))
     with subprocess.Popen(
         ["/bin/sh", "-c", exchange.wire],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -125,19 +126,14 @@ def test_end_of_the_tether_ends_both_sides(path: str, tmp_path: Path, *, long: b
         assert shell.stdin is not None
         shell.stdin.write(whole(exchange))
         shell.stdin.flush()
-        time.sleep(0.5)
+        wait_until(lambda: all(sign.exists() for sign in signs))
         shell.communicate(timeout=10)
-    deadline = time.monotonic() + 5
-    while _running(mark):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: not list(tmp_path.glob("envsync.*")))
+    for sign in signs:
+        sign.unlink()
+    time.sleep(0.5)
+    # The giver ends when it finds that nobody reads: at its next word.
+    for sign in signs:
+        sign.unlink(missing_ok=True)
+    time.sleep(0.5)
     assert [each.name for each in tmp_path.iterdir()] == ["bin"]
-
-
-def _running(mark: str) -> bool:
-    """Whether a process has that in its command line."""
-    for file in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):
-            if mark.encode() in file.read_bytes():
-                return True
-    return False
