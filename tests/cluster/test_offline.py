@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
 import os
+import random
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -13,7 +16,9 @@ import pytest
 
 from cluster.conftest import Maker
 from cluster.lab import CLEAN_PATH, Cluster, Lab, Node
+from cluster.waiting import wait_until
 from cluster.web import Web
+from envsync.demo.channel import wheel
 
 TAKEN_BY = "envsync"
 
@@ -45,6 +50,17 @@ def write(cluster: Cluster, web: Web, *dependencies: str, name: str = "train") -
     text = "\n".join(lines) + "\n"
     (cluster.folder / "environment.yml").write_text(text)
     cluster.lock.write_bytes(cluster.lab.lock_for(text))
+
+
+def big_wheel(cluster: Cluster, size: int) -> int:
+    """Add a wheel to the lock whose content cannot be packed; its size in bytes."""
+    noise = random.Random(size).randbytes(size)  # noqa: S311 (nothing secret)
+    file = wheel(cluster.lab.wheels, f"bulky{size}", "1.0", {"bulky.bin": noise})
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    text = cluster.lock.read_text()
+    line = f"  pip:\n  - bulky{size}==1.0 --hash=sha256:{digest}\n"
+    cluster.lock.write_text(text.replace("  pip:\n", line, 1))
+    return file.stat().st_size
 
 
 def empty_cache(node: Node) -> None:
@@ -204,3 +220,120 @@ def test_source_that_a_node_would_have_to_build_is_refused_before_anything_is_se
     assert f"environment.lock: flash @ git+https://h.test/flash@{commit} is a source" in done.err
     assert "pip wheel" in done.err
     assert not (cluster.nodes[0].envs / "train").exists()
+
+
+def test_nodes_with_a_home_in_common_get_each_file_once(
+    make_cluster: Maker, web: Web, env: dict[str, str]
+) -> None:
+    cluster = make_cluster(1, aliases=2)
+    write(cluster, web, "tiny")
+    empty_cache(cluster.nodes[0])
+    done = cluster.run("push", "hosts.txt", "--offline", "--json", env=env)
+    assert list(done.outcomes.values()) == ["installed"] * 3, done.out + done.err
+    packages = [each["packages"] for each in done.json["result"]["hosts"]]
+    (got,) = [each for each in packages if each]
+    assert got["sent"] > 1_000_000
+    assert done.json["result"]["packages"] == {"sent": got["sent"], "handed_on": 0}
+
+
+@contextlib.contextmanager
+def mounted(folder: Path, *words: str) -> Iterator[None]:
+    subprocess.run(["mount", *words, str(folder)], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@pytest.mark.root
+def test_cache_that_cannot_be_written_to(
+    make_cluster: Maker, web: Web, env: dict[str, str]
+) -> None:
+    cluster, whole = make_cluster(1), make_cluster(1)
+    write(cluster, web, "tiny")
+    write(whole, web, "tiny")
+    node = cluster.nodes[0]
+    caches = node.root / "pkgs", node.home / ".conda" / "pkgs"
+    assert (done := whole.run("push", "hosts.txt", "--offline", env=env)).code == 0, done.out
+    for each in ("tiny-1.0-demo_0", "tiny-1.0-demo_0.tar.bz2"):
+        assert (whole.nodes[0].root / "pkgs" / each).exists()
+    shutil.rmtree(caches[0])
+    shutil.copytree(whole.nodes[0].root / "pkgs", caches[0], symlinks=True)
+    for each in caches[0].glob("tiny-*"):
+        shutil.rmtree(each) if each.is_dir() else each.unlink()
+    with mounted(caches[0], "--bind", "-o", "ro", str(caches[0])):
+        condarc = node.root / ".condarc"
+        text = condarc.read_text()
+        condarc.write_text(json.dumps(json.loads(text) | {"pkgs_dirs": [str(caches[0])]}))
+        done = cluster.run("push", "hosts.txt", "--offline", "--json", env=env)
+        assert list(done.outcomes.values()) == ["read-only-cache"], done.out + done.err
+        assert not caches[1].exists()
+        condarc.write_text(text)
+        done = cluster.run("push", "hosts.txt", "--offline", env=env)
+        assert done.code == 0, done.out + done.err
+        # One package and two wheels: the rest is in the cache that can be read.
+        assert "MB in 3 of 5 files, 2 were there" in done.out
+        assert [each.name for each in caches[1].glob("*.bz2")] == ["tiny-1.0-demo_0.tar.bz2"]
+    assert state(node) == state(whole.nodes[0])
+
+
+def test_two_pushes_at_once_to_one_cache(
+    make_cluster: Maker, web: Web, env: dict[str, str]
+) -> None:
+    cluster = make_cluster(2)
+    other = Cluster(cluster.nodes, cluster.folder.with_name("other"), cluster.lab)
+    write(cluster, web, "tiny")
+    write(other, web, "tiny", name="eval")
+    for node in cluster.nodes:
+        empty_cache(node)
+    pushes = [
+        subprocess.Popen(
+            each.command("push", "hosts.txt", "--offline"),
+            cwd=each.folder, env={**os.environ, **env}, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )
+        for each in (cluster, other)
+    ]  # fmt: skip
+    for push in pushes:
+        out, _ = push.communicate(timeout=200)
+        assert push.returncode == 0, out
+    for node in cluster.nodes:
+        train, evaluation = state(node), state(node, "eval")
+        assert train["records"] == evaluation["records"]
+        assert not list(node.root.rglob("*.part"))
+        lines = (node.root / "pkgs" / "urls.txt").read_text().splitlines()
+        assert all(line.startswith(web.url) for line in lines)
+        assert "/tiny-1.0-demo_0.tar.bz2" in "".join(lines)
+    assert cluster.run("verify").code == other.run("verify").code == 0
+
+
+@pytest.mark.root
+def test_disk_that_fills_up_while_something_is_sent(
+    make_cluster: Maker, web: Web, env: dict[str, str]
+) -> None:
+    cluster = make_cluster(1)
+    node = cluster.nodes[0]
+    write(cluster, web)
+    size = big_wheel(cluster, 60_000_000)
+    hidden = node.envs / ".envsync"
+    hidden.mkdir(parents=True)
+    with mounted(hidden, "-t", "tmpfs", "-o", "size=220m", "tmpfs"):
+        words = cluster.command("push", "hosts.txt", "--offline", "--json")
+        with subprocess.Popen(
+            words, cwd=cluster.folder, env={**os.environ, **env}, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        ) as push:  # fmt: skip
+            wait_until(lambda: list(hidden.glob(".train.wheels/.bulky*.part")), 60)
+            filler = hidden / "filler"
+            with contextlib.suppress(OSError), filler.open("wb", buffering=0) as file:
+                while file.write(b"x" * 2**22):
+                    pass
+            out, err = push.communicate(timeout=100)
+        (failed,) = json.loads(out)["result"]["hosts"]
+        assert failed["failure"]["cause"] == "disk-full", out + err
+        assert not list(hidden.rglob("*.part"))
+        assert not (node.envs / "train").exists()
+        filler.unlink()
+        done = cluster.run("push", "hosts.txt", "--offline", "--json", env=env)
+        assert list(done.outcomes.values()) == ["installed"], done.out + done.err
+        assert done.json["result"]["packages"]["sent"] >= size

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from cluster.conftest import Maker
-from cluster.lab import Cluster
+from cluster.lab import Cluster, Lab
 from cluster.test_offline import empty_cache, env, state, web, write
 from cluster.web import Web
+from envsync.model import Host
+from envsync.ports import NO_WAY, Command, Handed, Peer
+from envsync.transport.connect import SshOptions, SshTransport
 
 __all__ = ["env", "web"]
 
@@ -55,3 +58,72 @@ def test_nodes_that_cannot_log_in_to_each_other_all_get_it_from_here(
     assert "nodes cannot hand on to each other: it got everything from this machine" in done.out
     assert "nodes handed on" not in done.out
     assert state(first) == state(second) == state(cluster.nodes[-1])
+
+
+def test_new_node_gets_what_the_others_have(
+    make_cluster: Maker, web: Web, env: dict[str, str]
+) -> None:
+    """Also through a csh that greets, and beside nodes that have one home in common."""
+    old, new = make_cluster(1, login_shell="/usr/bin/tcsh"), make_cluster(1, aliases=1)
+    (old.nodes[0].home / ".tcshrc").write_text("echo Welcome\n")
+    write(old, web, "tiny")
+    empty_cache(old.nodes[0])
+    assert (done := old.run("push", "hosts.txt", "--offline", env=env)).code == 0, done.out
+    both = Cluster([*old.nodes, *new.nodes], old.folder, old.lab)
+    empty_cache(new.nodes[0])
+    new.nodes[0].let_log_in()
+    done = both.run("push", "hosts.txt", "--offline", "--relay", "--json", env=env)
+    assert list(done.outcomes.values()) == ["in sync", "installed", "installed"], (
+        done.out + done.err
+    )
+    went = done.json["result"]["packages"]
+    # Just the wheels, which nobody keeps.
+    assert 0 < went["sent"] < 10_000
+    assert went["handed_on"] > 1_000_000
+    assert state(new.nodes[0]) == state(old.nodes[0])
+    assert both.run("push", "hosts.txt", "--offline", "--relay", env=env).code == 0
+
+
+def test_canary_first_and_the_rest_from_it(
+    make_cluster: Maker, web: Web, env: dict[str, str]
+) -> None:
+    cluster = bare(make_cluster, web, 3)
+    words = ("push", "hosts.txt", "--offline", "--relay", "--canary", "1", "--json")
+    done = cluster.run(*words, env=env)
+    assert list(done.outcomes.values()) == ["installed"] * 3, done.out + done.err
+    first, *_ = done.json["result"]["hosts"]
+    went = done.json["result"]["packages"]
+    # Its wheels are gone when it is sealed: these are sent a second time.
+    assert 0 < went["sent"] - first["packages"]["sent"] < 10_000
+    assert went["sent"] + went["handed_on"] == 3 * first["packages"]["sent"]
+
+
+def test_no_other_host_key_is_taken(make_cluster: Maker, lab: Lab) -> None:
+    """A node goes where it is told, and finds another one there."""
+    cluster = make_cluster(2, conda=False)
+    here, there = cluster.nodes
+    here.let_log_in([there])
+    known = cluster.folder / "known_hosts"
+    transport = SshTransport(SshOptions(identity_files=(lab.key,), known_hosts=(known,)))
+    connection = transport.connect(Host(here.address, port=here.port))
+    true, false = (each.known_hosts_lines()[0].partition(" ")[2] for each in (there, here))
+    ways = (("root", there.name, ""),)
+    said = Command('printf "%s\\n" "$HOME"', stdin=b"")
+    try:
+        done = connection.run(Command("cat", stdin=Handed(said, Peer(ways, true))))
+        assert done.text.startswith(f"{there.home}\n")
+        done = connection.run(Command("cat", stdin=Handed(said, Peer(ways, false))))
+        assert (done.exit_code, done.text) == (NO_WAY, "")
+        assert "Host key verification failed" in done.log
+    finally:
+        connection.close()
+        transport.close()
+
+
+def test_nothing_to_hand_on_and_no_way_to_do_it(make_cluster: Maker, web: Web) -> None:
+    cluster = make_cluster(1, conda=False)
+    write(cluster, web, "tiny")
+    done = cluster.run("push", "hosts.txt", "--relay")
+    assert (done.code, "without --offline it sends nothing" in done.err) == (2, True)
+    done = cluster.run("push", "hosts.txt", "--relay", "--offline", "--launcher", "local")
+    assert (done.code, "not with --launcher local" in done.err) == (2, True)
