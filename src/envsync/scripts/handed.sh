@@ -16,9 +16,10 @@ if ! command -v ssh >/dev/null; then
     exit 69
 fi
 known=$(umask 077 && mktemp "${TMPDIR:-/tmp}/envsync.XXXXXXXX") || exit 1
-# The signal that ends us comes to our children, too, and more than once: not to rm.
-trap 'trap "" HUP INT TERM; rm -f "$known"' EXIT
-trap 'trap "" HUP INT TERM; exit 143' HUP INT TERM
+# The signal that ends us comes to our children, too, and more than once: not to rm. And when
+# nobody listens any more, the shell's own words about them would end it (PIPE).
+trap 'trap "" HUP INT PIPE TERM; rm -f "$known"' EXIT
+trap 'trap "" HUP INT PIPE TERM; exit 143' HUP INT PIPE TERM
 # An alias of our own: whatever the host is called here, this is its key.
 printf 'envsync-peer %s\n' "$key" >"$known" || exit 1
 

@@ -120,14 +120,18 @@ def test_end_of_the_tether_ends_both_sides(path: str, tmp_path: Path, *, long: b
     exchange = Exchange(Command(script, (str(signs[0]), *words), there))
     with subprocess.Popen(
         ["/bin/sh", "-c", exchange.wire],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         env={"PATH": path, "TMPDIR": str(tmp_path)},
     ) as shell:  # fmt: skip
         assert shell.stdin is not None
         shell.stdin.write(whole(exchange))
         shell.stdin.flush()
         wait_until(lambda: all(sign.exists() for sign in signs))
-        shell.communicate(timeout=10)
+        # Nobody listens any more, either: what a shell says of its end is an end for it.
+        for stream in (shell.stderr, shell.stdout, shell.stdin):
+            assert stream is not None
+            stream.close()
+        shell.wait(10)
     wait_until(lambda: not list(tmp_path.glob("envsync.*")))
     for sign in signs:
         sign.unlink()
