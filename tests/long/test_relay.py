@@ -38,7 +38,7 @@ def bare(make_cluster: Maker, web: Web, count: int) -> Cluster:
 
 
 def by_relays(cluster: Cluster) -> list[Relay]:
-    """Make names for the nodes that lead this machine through a relay each, and nodes straight on."""
+    """Make names that lead this machine through a relay each, and nodes straight on."""
     relays, config, known = [], [], []
     for node in cluster.nodes:
         relay = Relay((node.address, node.port))
