@@ -91,8 +91,8 @@ class Stock:
     layout: str
     cache: str
     """The package cache that new archives go into; empty: none can be written to."""
-    free: int | None
-    """Bytes."""
+    free: tuple[int, ...]
+    """Bytes in the cache, and where wheels go; empty: not known."""
     lacks: Mapping[str, int]
     """By the name of each file that is not ready: how many bytes of it are there."""
     holds: Mapping[str, str] = field(default_factory=dict)
@@ -172,19 +172,21 @@ def parse_stock(done: Completed) -> Stock:
     words: dict[str, str] = {}
     lacks: dict[str, int] = {}
     holds: dict[str, str] = {}
+    free: list[int] = []
     for line in done.text.splitlines():
         key, *rest = line.split("\t")
         if key == "lacks" and len(rest) > 1:
             lacks[rest[0]] = int(rest[1] or 0)
+        elif key == "free_kib" and rest and rest[0].isdigit():
+            free.append(int(rest[0]) * 1024)
         elif key == "holds" and len(rest) > 1:
             holds[rest[0]] = rest[1]
         elif rest:
             words[key] = rest[0]
-    free = words.get("free_kib", "")
     return Stock(
         words.get("layout", ""),
         words.get("place", ""),
-        int(free) * 1024 if free.isdigit() else None,
+        tuple(free) if len(free) == len(("cache", "wheels")) else (),
         lacks,
         holds,
     )
@@ -235,13 +237,18 @@ def shipment(parcels: Sequence[Parcel], stock: Stock) -> Shipment:
             "none of its package caches can be written to, and it lacks packages",
             hint="name one of that user's own with `pkgs_dirs` in the node's .condarc",
         )
-    if stock.free is not None and stock.free < made.size:
-        raise HostError(
-            "disk-full",
-            f"{megabytes(made.size)} have to be sent, and {megabytes(stock.free)} are free where"
-            f" {stock.cache} lies",
-            hint="make room there (`conda clean --all` often helps), then push again",
-        )
+    conda = made.part([each.name for each in parcels if each.url])
+    sizes = (conda.size, made.size - conda.size)
+    if len(set(stock.free)) == 1:  # one file system, or two that are alike
+        sizes = (made.size, 0)
+    places = (f"in {stock.cache}", "where the wheels go")
+    for size, free, place in zip(sizes, stock.free, places, strict=False):
+        if free < size:
+            raise HostError(
+                "disk-full",
+                f"{megabytes(size)} have to be sent, and {megabytes(free)} are free {place}",
+                hint="make room there (`conda clean --all` often helps), then push again",
+            )
     return made
 
 

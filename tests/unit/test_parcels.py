@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -86,18 +87,37 @@ def test_only_what_is_lacking_is_sent_and_of_that_the_rest() -> None:
 @pytest.mark.parametrize(
     ("stock", "cause"),
     [
-        (Stock("flat", "", None, {"a.conda": 0}), "read-only-cache"),
-        (Stock("flat", "/pkgs", 9, {"a.conda": 0}), "disk-full"),
+        (Stock("flat", "", (), {"a.conda": 0}), "read-only-cache"),
+        (Stock("flat", "/pkgs", (9, 99), {"a.conda": 0}), "disk-full"),
+        (Stock("flat", "/pkgs", (99, 9), {"b.whl": 0}), "disk-full"),
+        (Stock("flat", "/pkgs", (19, 19), {"a.conda": 0, "b.whl": 0}), "disk-full"),
     ],
 )
 def test_what_cannot_be_taken_is_not_sent(stock: Stock, cause: str) -> None:
     with pytest.raises(HostError) as caught:
-        shipment([parcel("a.conda", 10, URL)], stock)
+        shipment([parcel("a.conda", 10, URL), parcel("b.whl", 10)], stock)
     assert caught.value.cause == cause
 
 
+def test_packages_and_wheels_may_go_to_two_file_systems() -> None:
+    parcels = [parcel("a.conda", 10, URL), parcel("b.whl", 90)]
+    stock = parse_stock(
+        Completed(0, b"place\t/p\nfree_kib\t1\nfree_kib\t2\nlacks\ta.conda\t0\nlacks\tb.whl\t0\n")
+    )
+    assert stock.free == (1024, 2048)
+    assert shipment(parcels, replace(stock, free=(10, 90))).size == 100
+    assert parse_stock(Completed(0, b"place\t/p\nfree_kib\t\nfree_kib\t2\n")).free == ()
+
+
+def test_what_others_could_read_is_said_when_it_is_asked_for() -> None:
+    stock = parse_stock(Completed(0, b"place\t/p\nholds\ta.conda\t/read only\nlacks\tb.whl\t5\n"))
+    assert stock.holds == {"a.conda": "/read only"}
+    after = stock.with_all(["b.whl"])
+    assert (after.lacks, after.holds) == ({}, {"a.conda": "/read only", "b.whl": "/p"})
+
+
 def test_node_that_has_everything_needs_no_cache_to_write_to() -> None:
-    made = shipment([parcel("a.conda", 10, URL)], Stock("flat", "", 0, {}))
+    made = shipment([parcel("a.conda", 10, URL)], Stock("flat", "", (0, 0), {}))
     assert made.parcels == ()
 
 
@@ -183,9 +203,9 @@ def test_stock_and_stow_on_this_machine(
         assert re.search(r"^free_kib\t[1-9]\d*$", done, re.MULTILINE)
         return [line for line in done.splitlines() if not line.startswith("free")]
 
-    def stow(there: int, raw: bytes) -> str:
+    def stow(there: int, raw: bytes, last: str = "last") -> str:
         each = [*words[0], str(there), *words[1], "0"]
-        return _run("stow.sh", "mark", layout, str(cache), str(wheels), "last", *each, stdin=raw)
+        return _run("stow.sh", "mark", layout, str(cache), str(wheels), last, *each, stdin=raw)
 
     head = [f"layout\t{layout}", f"place\t{cache}"]
     lacks = ["lacks\ttiny-1.0-0.conda\t0", "lacks\tw-1-py3-none-any.whl\t0"]
@@ -195,10 +215,21 @@ def test_stock_and_stow_on_this_machine(
     assert stock() == [*head, lacks[0]]
     folder = cache / "https/channel.example/noarch" if layout == "nested" else cache
     (folder / ".tiny-1.0-0.conda.mark.part").write_bytes(raw[:4])
+    other = cache / ".other-1.0-0.conda.mark.part"
+    other.touch()
+    assert stow(len(raw), raw, last="") == "wrong\ttiny-1.0-0.conda\n"
+    assert other.exists()
+    (folder / ".tiny-1.0-0.conda.mark.part").write_bytes(raw[:4])
     assert stock() == [*head, "lacks\ttiny-1.0-0.conda\t4"]
     assert stow(4, raw[4:] + raw) == ""
     assert stock() == head
+    assert not other.exists()
     assert (folder / "tiny-1.0-0.conda").read_bytes() == raw
+    one, two = ((str(cache), *each[:2], each[4]) for each in words)
+    assert (
+        _run("give.sh", layout, str(wheels), *one, "3", *two, "0", stdin=b"")
+        == (raw[3:] + raw).decode()
+    )
     assert (cache / "urls.txt").read_text() == f"{URL}\n"
     # The same file from elsewhere: conda would not take it under this address.
     record = folder / "tiny-1.0-0" / "info" / "repodata_record.json"

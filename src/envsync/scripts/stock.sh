@@ -7,7 +7,7 @@
 # $4...  the command that prints, as JSON, which package caches there are
 #
 # Answers with lines of words with tabs between them: `layout`, `place` (the cache that is written
-# to; none where all are read-only), `free_kib`, for each file that is lacking `lacks`, its name
+# to; none where all are read-only), `free_kib` there and where the wheels go, for each file that is lacking `lacks`, its name
 # and how many bytes of it are there, and for each that is there packed, `holds`, its name and the
 # package cache that it is in (its hash is left to whoever gets it).
 
@@ -54,6 +54,7 @@ for cache in $caches; do
 done
 unset IFS
 say_free "${place:-$wheels}"
+say_free "$wheels"
 
 unpacked_somewhere() {
     for cache in $caches; do
