@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
 from cluster.conftest import Maker
 from cluster.lab import Cluster, Lab
 from cluster.test_offline import empty_cache, env, state, web, write
+from cluster.waiting import wait_until
 from cluster.web import Web
 from envsync.model import Host
-from envsync.ports import NO_WAY, Command, Handed, Peer
+from envsync.ports import NO_WAY, Command, Completed, Handed, Peer
 from envsync.transport.connect import SshOptions, SshTransport
 
 __all__ = ["env", "web"]
@@ -127,3 +137,56 @@ def test_nothing_to_hand_on_and_no_way_to_do_it(make_cluster: Maker, web: Web) -
     assert (done.code, "without --offline it sends nothing" in done.err) == (2, True)
     done = cluster.run("push", "hosts.txt", "--relay", "--offline", "--launcher", "local")
     assert (done.code, "not with --launcher local" in done.err) == (2, True)
+
+
+@contextmanager
+def agent(lab: Lab) -> Iterator[Mapping[str, str]]:
+    """An ssh-agent that holds the key, as variables say it."""
+    with tempfile.TemporaryDirectory() as folder:  # a socket's path must be short
+        env = {"SSH_AUTH_SOCK": f"{folder}/agent"}
+        with subprocess.Popen(
+            ["ssh-agent", "-D", "-a", env["SSH_AUTH_SOCK"]], stdout=subprocess.DEVNULL
+        ) as process:
+            try:
+                wait_until(Path(env["SSH_AUTH_SOCK"]).exists)
+                subprocess.run(["ssh-add", "-q", str(lab.key)], env=os.environ | env, check=True)
+                yield env
+            finally:
+                process.terminate()
+
+
+def test_agent_is_lent_where_ssh_config_says_so_and_for_nothing_else(
+    make_cluster: Maker, lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = make_cluster(2, conda=False)
+    here, there = cluster.nodes
+    here.let_log_in([there])
+    # The names alone, and no key of its own.
+    text = (here.folder / "ssh_config").read_text()
+    (here.folder / "ssh_config").write_text(text[text.index("Host ") :])
+    config, known = cluster.folder / "ssh_config", cluster.folder / "known_hosts"
+    peer = Peer((("root", there.name, ""),), there.known_hosts_lines()[0].partition(" ")[2])
+    handed = Handed(Command('printf "%s\n" "$HOME"', stdin=b""), peer)
+
+    def ask(command: Command) -> Completed:
+        options = SshOptions(identity_files=(lab.key,), known_hosts=(known,), config=config)
+        transport = SshTransport(options)
+        connection = transport.connect(Host(here.address, port=here.port))
+        try:
+            return connection.run(command)
+        finally:
+            connection.close()
+            transport.close()
+
+    with agent(lab) as env:
+        monkeypatch.setenv("SSH_AUTH_SOCK", env["SSH_AUTH_SOCK"])
+        config.write_text("")
+        assert ask(Command("cat", stdin=handed)).exit_code == NO_WAY
+        config.write_text(f"Host {here.address}\nForwardAgent yes\n")
+        assert ask(Command("cat", stdin=handed)).text.startswith(f"{there.home}\n")
+        assert ask(Command('echo "<$SSH_AUTH_SOCK>"')).text == "<>\n"
+        # Nobody takes a key out of the agent from there.
+        done = ask(Command("ssh-add -D; ssh-add -l; cat >/dev/null", stdin=handed))
+        assert "ED25519" in done.text
+    monkeypatch.setenv("SSH_AUTH_SOCK", "/nowhere")
+    assert ask(Command("cat", stdin=handed)).exit_code == NO_WAY

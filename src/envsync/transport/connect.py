@@ -100,9 +100,8 @@ class SshTransport:
             tuple(hop.name for hop in route),
         )
         interval = self._options.keepalive or way.alive_interval or KEEPALIVE
-        return SshConnection(
-            transport, reached, interval, way.alive_count if way.alive_interval else SILENCE
-        )
+        silence = way.alive_count if way.alive_interval else SILENCE
+        return SshConnection(transport, reached, interval, silence, lend_agent=way.forward_agent)
 
     def close(self) -> None:
         """End what hosts share."""

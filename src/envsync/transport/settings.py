@@ -31,10 +31,10 @@ _HONOURED = """
     identitiesonly identityagent identityfile kexalgorithms macs proxycommand proxyjump
     serveralivecountmax serveraliveinterval stricthostkeychecking userknownhostsfile batchmode
     canonicalizehostname canonicaldomains canonicalizemaxdots canonicalizefallbacklocal
-    canonicalizepermittedcnames
+    canonicalizepermittedcnames forwardagent
 """
 _WITHOUT_MEANING = """
-    sendenv setenv loglevel controlmaster controlpath controlpersist forwardagent forwardx11
+    sendenv setenv loglevel controlmaster controlpath controlpersist forwardx11
     forwardx11trusted forwardx11timeout xauthlocation escapechar requesttty visualhostkey
     updatehostkeys fingerprinthash ipqos addkeystoagent tcpkeepalive permitlocalcommand
     localcommand compression exitonforwardfailure gssapiauthentication logverbose
@@ -60,6 +60,7 @@ class Settings:
     hash_names: bool = False
     key_name: str = ""
     """HostKeyAlias."""
+    forward_agent: bool = False
     strictness: Strictness = Strictness.STRICT
     connect_timeout: float | None = None
     """None: not said."""
@@ -115,6 +116,7 @@ def interpret(host: Host, said: Mapping[str, Sequence[str]], keywords: Collectio
         known_hosts=files("userknownhostsfile", "globalknownhostsfile") or KNOWN_HOSTS,
         hash_names=one("hashknownhosts") == "yes",
         key_name=one("hostkeyalias"),
+        forward_agent=one("forwardagent") == "yes",
         strictness=_STRICTNESS.get(one("stricthostkeychecking"), Strictness.STRICT),
         connect_timeout=_seconds(one("connecttimeout")),
         attempts=max(1, int(one("connectionattempts") or 1)),

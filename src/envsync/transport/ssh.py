@@ -9,7 +9,8 @@ import time
 
 import paramiko
 
-from envsync.ports import Command, Completed, LineSink, Reached
+from envsync.ports import Command, Completed, Handed, LineSink, Reached
+from envsync.transport import agent
 from envsync.transport.shell import Exchange
 from envsync.transport.streams import Feed
 
@@ -56,23 +57,38 @@ class SshConnection:
     """An authenticated connection, given up after `silence` unanswered keepalives."""
 
     def __init__(
-        self, transport: paramiko.Transport, reached: Reached, keepalive: float, silence: int
+        self,
+        transport: paramiko.Transport,
+        reached: Reached,
+        keepalive: float,
+        silence: int,
+        *,
+        lend_agent: bool = False,
     ) -> None:
-        """`keepalive` is the seconds from one to the next."""
+        """`keepalive` is the seconds from one to the next.
+
+        With `lend_agent` commands that go on to another host may use this machine's agent.
+        """
         self.reached = reached
         self._transport = transport
         self._keepalive = keepalive
         self._patience = keepalive * silence
+        self._lend_agent = lend_agent
 
     def run(self, command: Command, on_line: LineSink | None = None) -> Completed:
         exchange = Exchange(command, on_line)
         try:
             channel = self._transport.open_session(timeout=self._patience)
+            lent: agent.Lent | None = None
             try:
+                if self._lend_agent and isinstance(command.stdin, Handed) and agent.is_there():
+                    lent = agent.Lent(channel)
                 channel.exec_command(exchange.wire)
                 exit_code = self._pump(channel, exchange)
             finally:
                 exchange.feed.close()
+                if lent is not None:
+                    lent.close()
                 # The answer is here already: a link that breaks now takes nothing with it.
                 with contextlib.suppress(paramiko.SSHException, OSError, EOFError):
                     channel.close()

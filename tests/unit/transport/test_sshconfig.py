@@ -146,3 +146,13 @@ def test_without_ssh_its_files_are_read_and_include_is_told(
     found = made.settings(Host("far"))
     assert (found.address, found.user) == ("10.0.0.7", "ops")
     assert "Include" in made.unread[0]
+
+
+@pytest.mark.parametrize(("said", "lent"), [("yes", True), ("no", False), ("$SOME_SOCK", False)])
+def test_agent_is_lent_where_it_is_said_and_nowhere_else(
+    tmp_path: Path, said: str, *, lent: bool
+) -> None:
+    made = config(tmp_path, f"Host gpu01\n  ForwardAgent {said}\n")
+    assert made.settings(Host("gpu01")).forward_agent is lent
+    assert not made.settings(Host("gpu02")).forward_agent
+    assert made.settings(Host("gpu01")).unread == ()
