@@ -89,15 +89,19 @@ def upload(node: Node, place: Place, stock: Stock, made: Shipment, *, last: bool
         raise damaged(wrong)
 
 
-def say_deliveries(fleet: Fleet, plan: Plan, supplies: Supplies) -> None:
-    """How much would be sent to each host that has to build; sends nothing."""
+def say_deliveries(fleet: Fleet, plan: Plan, supplies: Supplies, *, relay: bool) -> None:
+    """How much would be sent to each host that has to build; sends nothing.
+
+    With `relay` it would get that, from whomever.
+    """
+    verb = "get" if relay else "send"
     steps = {step.host: step for step in plan.steps if step.action is Action.BUILD}
 
     def look(node: Node) -> None:
         step = steps[node.host]
         parcels = files_of(step, supplies)
         stock = parse_stock(node.run(Phase.OBSERVE, ask(step.conda, Place.of(step), parcels)))
-        node.emit(Noted(node.host, f"would send {sent(parcels, shipment(parcels, stock))}"))
+        node.emit(Noted(node.host, f"would {verb} {sent(parcels, shipment(parcels, stock))}"))
 
     fleet.each(steps, look)
 

@@ -235,7 +235,7 @@ def recipes(
 def _say_intentions(job: _Job, plan: Plan, canaries: Canaries) -> None:
     _refuse(job, plan)
     if job.supplies is not None:
-        say_deliveries(job.fleet, plan, job.supplies)
+        say_deliveries(job.fleet, plan, job.supplies, relay=job.options.relay)
     for step in plan.steps:
         job.fleet.emit(Ended(step.host, _INTENDED[step.action]))
     for host in canaries.hosts:

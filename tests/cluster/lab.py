@@ -111,6 +111,11 @@ class Node:
         return self.folder.name
 
     @property
+    def path(self) -> str:
+        """Where its programs are looked for: those of its own first, if it has any."""
+        return f"{self.folder / 'bin'}:{CLEAN_PATH}"
+
+    @property
     def hosts(self) -> list[str]:
         return [f"{self.address}:{port}" for port in self.ports]
 
@@ -224,7 +229,7 @@ class Node:
             "KbdInteractiveAuthentication no",
             "PermitRootLogin yes",
             "PrintMotd no",
-            f"SetEnv {_quoted(f'HOME={self.home}')} PATH={self.folder / 'bin'}:{CLEAN_PATH}",
+            f"SetEnv {_quoted(f'HOME={self.home}')} PATH={self.path}",
         ]
         if self.login_shell:
             lines.append(f'ForceCommand {self.login_shell} -c "$SSH_ORIGINAL_COMMAND"')

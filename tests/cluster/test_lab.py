@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cluster.conftest import Maker
-from cluster.lab import CLEAN_PATH, MAX_LISTEN, Cluster, Node, free_port
+from cluster.lab import MAX_LISTEN, Cluster, Node, free_port
 from envsync.demo.channel import Channel, pip_package, python_library
 from envsync.demo.conda import find_conda, install_conda
 from envsync.errors import EnvsyncError
@@ -54,7 +54,7 @@ def test_session_has_the_nodes_home_and_nothing_of_the_developers_settings(
     (node,) = cluster.nodes
     seen = dict(line.partition("=")[::2] for line in ssh(cluster, node, "env").splitlines())
     assert seen["HOME"] == str(node.home)
-    assert seen["PATH"] == CLEAN_PATH
+    assert seen["PATH"] == node.path
     assert not [name for name in seen if name.startswith(("PIP_", "CONDA_"))]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -37,6 +38,9 @@ def test_nodes_hand_on_what_was_sent_to_one(
     make_cluster: Maker, web: Web, env: dict[str, str]
 ) -> None:
     cluster = bare(make_cluster, web, 3)
+    done = cluster.run("push", "hosts.txt", "--offline", "--relay", "--dry-run", env=env)
+    assert re.search(r"would get \d\.\d MB in 5 of 5 files", done.out), done.out
+    assert not any((node.root / "pkgs").exists() for node in cluster.nodes)
     done = cluster.run("push", "hosts.txt", "--offline", "--relay", "--json", env=env)
     assert set(done.outcomes.values()) == {"installed"}, done.out + done.err
     first, second, third = done.json["result"]["hosts"]
