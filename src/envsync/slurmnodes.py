@@ -12,6 +12,8 @@ _NODES = ("sinfo", "--all", "--Node", "--noheader", "--format=%N|%t|%P|%E")
 """Name, compact state, partition (`*` behind the default one), reason; sinfo(1)."""
 _JOB = ("squeue", "--noheader", "--format=%T|%N", "--jobs")
 
+_CONFIG = ("scontrol", "show", "config")
+
 _OUT_STATES = {
     "down": "down",
     "drain": "drained",
@@ -109,6 +111,19 @@ def job_nodes(ask: Ask, job: str) -> Sequence[str]:
             f"job {job} is {state}, and has no nodes", hint="wait until it runs (`squeue --me`)"
         )
     return running
+
+
+def temporary_folder(ask: Ask) -> str:
+    """Where the site wants what is broadcast, or else temporary files, on every node alike.
+
+    Raises InputError when Slurm does not say. slurm.conf(5), BcastParameters and TmpFS.
+    """
+    answer = ask(_CONFIG)
+    if answer.exit_code:
+        raise silent("scontrol", answer)
+    found = re.search(r"^BcastParameters\s*=.*?\bDestDir=(/[^,\s]+)", answer.out, re.MULTILINE)
+    found = found or re.search(r"^TmpFS\s*=\s*(/[^\s%]+)\s*$", answer.out, re.MULTILINE)
+    return found[1] if found else "/tmp"  # noqa: S108 (TmpFS's default as well)
 
 
 def silent(program: str, answer: Answer) -> InputError:

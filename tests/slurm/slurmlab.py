@@ -1,7 +1,8 @@
-"""Slurm on this machine: munge, a controller, and a slurmd for each of four nodes.
+"""Slurm on this machine: munge, a controller, and a slurmd for each of its nodes.
 
 All of it lies in one folder and listens on ports of its own. Tasks find their node's own home
-by a TaskProlog, since all nodes are this machine and this user.
+by a TaskProlog, since all nodes are this machine and this user. Where root starts them, each
+node has a folder for temporary files that others do not see under the same name.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ SwitchType=switch/none
 ReturnToService=2
 KillWait=2
 SlurmdParameters=config_overrides
+TmpFS={folder}/tmp
 TaskProlog={folder}/task_prolog.sh
 Prolog={folder}/prolog.sh
 PrologFlags=Alloc
@@ -48,7 +50,7 @@ SelectTypeParameters=CR_Core
 AccountingStorageType=accounting_storage/none
 JobAcctGatherType=jobacct_gather/none
 {nodes}
-PartitionName=gpu Nodes=n[1-4] Default=YES MaxTime=INFINITE State=UP
+PartitionName=gpu Nodes={names} Default=YES MaxTime=INFINITE State=UP
 PartitionName=small Nodes=n[1-2] MaxTime=INFINITE State=UP
 """
 _NODE = "NodeName={name} NodeHostname=localhost NodeAddr=127.0.0.1 Port={port} CPUs=8"
@@ -77,30 +79,31 @@ exit $rc
 class Slurm:
     """The daemons; `start` them, and `stop` them whatever has happened."""
 
-    names = NAMES
-
-    def __init__(self, folder: Path, lab: Lab) -> None:
+    def __init__(self, folder: Path, lab: Lab, names: Sequence[str] = NAMES) -> None:
+        """`names` begin with those of four nodes."""
+        self.names = names
         self.folder = folder
         self.lab = lab
         self.config = folder / "slurm.conf"
         self._daemons: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self) -> None:
-        for name in ("state", "spool", "log"):
+        for name in ("state", "spool", "log", "tmp", "local"):
             (self.folder / name).mkdir()
         key = self.folder / "munge.key"
         key.write_bytes(os.urandom(128))
         key.chmod(0o400)
         for name, text in (("task_prolog.sh", _TASK_PROLOG), ("prolog.sh", _PROLOG)):
             self.write_program(name, text.format(folder=self.folder))
-        ports = iter(_free_ports(len(NAMES) + 1))
+        ports = iter(_free_ports(len(self.names) + 1))
         self.config.write_text(
             _CONFIG.format(
                 hostname=socket.gethostname().partition(".")[0],
                 port=next(ports),
                 user=getpass.getuser(),
                 folder=self.folder,
-                nodes="\n".join(_NODE.format(name=name, port=next(ports)) for name in NAMES),
+                nodes="\n".join(_NODE.format(name=name, port=next(ports)) for name in self.names),
+                names=",".join(self.names),
             )
         )
         files = {"key-file": key.name, "socket": "munge.socket", "pid-file": "munged.pid"}
@@ -110,12 +113,22 @@ class Slurm:
         self._await((self.folder / "munge.socket").exists)
         self._run("slurmctld", "slurmctld", "-D", "-f", str(self.config))
         self._await(lambda: self._says("scontrol", "ping").endswith("is UP"))
-        for name in NAMES:
+        for name in self.names:
             self.start_node(name)
         self._await(self._all_idle)
 
     def start_node(self, name: str) -> None:
-        self._run(name, "slurmd", "-D", "-N", name, "-f", str(self.config))
+        words = ["slurmd", "-D", "-N", name, "-f", str(self.config)]
+        if os.geteuid() == 0:
+            self.local(name).mkdir(exist_ok=True)
+            mount = 'mount --bind "$1" "$2" && shift 2 && exec "$@"'
+            places = [str(self.local(name)), str(self.folder / "tmp")]
+            words = ["unshare", "--mount", "/bin/sh", "-c", mount, "sh", *places, *words]
+        self._run(name, *words)
+
+    def local(self, name: str) -> Path:
+        """What the node sees as its folder for temporary files."""
+        return self.folder / "local" / name
 
     def stop_node(self, name: str) -> None:
         """As if the node had lost its power, as far as others can tell."""
@@ -147,28 +160,52 @@ class Slurm:
 
     def restart_nodes(self) -> None:
         """Bring back what a test has stopped."""
-        for name in NAMES:
+        for name in self.names:
             if name not in self._daemons:
                 self.start_node(name)
 
     def mend(self) -> None:
         """Bring back what a test has drained."""
         if not self._all_idle():
-            nodes = "n[1-4]"
+            nodes = ",".join(self.names)
             for state in ("down", "resume"):
                 words = [f"nodename={nodes}", f"state={state}", "reason=mend"]
                 subprocess.run(["scontrol", "update", *words], capture_output=True, check=False)
         self._await(self._all_idle)
 
-    def commands(self) -> list[int]:
-        """The pids of what runs with the home of one of the nodes."""
-        mark = f"HOME={self.folder}/homes/".encode()
+    def mount(self, name: str, options: str) -> None:
+        """Give the node another folder for temporary files. Needs root."""
+        words = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(self.folder / "tmp")]
+        subprocess.run([*self._inside(name), *words], check=True)
+
+    def unmount(self, name: str) -> None:
+        """The one that it had before; a step that is about to end may still look at it."""
+        subprocess.run(
+            [*self._inside(name), "umount", "--lazy", str(self.folder / "tmp")], check=True
+        )
+
+    def _inside(self, name: str) -> list[str]:
+        return ["nsenter", f"--target={self._daemons[name].pid}", "--mount"]
+
+    def commands(self, name: str = "") -> list[int]:
+        """The pids of what runs with the home of one of the nodes, or of this one."""
+        mark = f"HOME={self.folder}/homes/{name and name + chr(0)}".encode()
         found = []
         for file in Path("/proc").glob("[0-9]*/environ"):
             with contextlib.suppress(OSError):
                 if mark in file.read_bytes():
                     found.append(int(file.parent.name))
         return found
+
+    def kill_commands(self, name: str) -> None:
+        """All that runs for steps on the node, and what watches over it."""
+        for pid in self.commands(name):
+            with contextlib.suppress(OSError):
+                status = Path(f"/proc/{pid}/status").read_text()
+                parent = int(status.partition("PPid:")[2].split()[0])
+                if Path(f"/proc/{parent}/comm").read_text().startswith("slurmstepd"):
+                    os.kill(parent, signal.SIGKILL)
+                os.kill(pid, signal.SIGKILL)
 
     def home(self, node: str) -> Path:
         return self.folder / "homes" / node
@@ -232,7 +269,7 @@ class Slurm:
 
     def _all_idle(self) -> bool:
         states = self._says("sinfo", "--Node", "--noheader", "--partition=gpu", "--format=%t")
-        return states.split() == ["idle"] * len(NAMES)
+        return states.split() == ["idle"] * len(self.names)
 
     def _says(self, *words: str) -> str:
         done = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)

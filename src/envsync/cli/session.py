@@ -21,7 +21,7 @@ from envsync.events import Event
 from envsync.hold import Ticket
 from envsync.hostnames import display_names, fold_names
 from envsync.inventory import job_of, partition_named
-from envsync.limits import Limits
+from envsync.limits import MOST_AT_ONCE, Limits
 from envsync.model import Host, Notice
 from envsync.ports import Transport
 from envsync.render import reading
@@ -145,11 +145,14 @@ def limits(connecting: Connecting, hosts: int) -> Limits:
     """
     cores = os.cpu_count() or 1
     deadline = connecting.deadline
+    # A connection is work for a core, and more threads than that takes get into each
+    # other's way; but half of the time of each is waiting for its host.
+    fan_out, waiting = min(64, max(32, 8 * cores)), 256
+    if connecting.launcher is Launcher.SLURM:
+        fan_out = waiting = MOST_AT_ONCE  # they wait for one srun, and Slurm fans out
     return Limits(
-        # A connection is work for a core, and more threads than that takes get into each
-        # other's way; but half of the time of each is waiting for its host.
-        fan_out=connecting.fan_out or min(64, max(32, 8 * cores)),
-        waiting=connecting.fan_out or 256,
+        fan_out=connecting.fan_out or fan_out,
+        waiting=connecting.fan_out or waiting,
         max_failures=_most_failures(connecting.max_failures, hosts),
         deadline=None if deadline is None else time.monotonic() + deadline,
     )

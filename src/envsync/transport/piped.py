@@ -86,6 +86,7 @@ def _pump(process: subprocess.Popen[bytes], exchange: Exchange) -> None:
     assert process.stdout is not None  # noqa: S101
     assert process.stderr is not None  # noqa: S101
     feed = exchange.feed
+    os.set_blocking(process.stdin.fileno(), False)
     feeds = {process.stdout: exchange.feed_stdout, process.stderr: exchange.feed_stderr}
     with selectors.DefaultSelector() as selector:
         for stream in feeds:
@@ -95,7 +96,7 @@ def _pump(process: subprocess.Popen[bytes], exchange: Exchange) -> None:
         while open_streams and not exchange.overdue:
             for key, _ in selector.select(_TICK):
                 if key.fileobj is process.stdin:
-                    _write(process.stdin, feed)
+                    write_some(process.stdin, feed)
                     if not feed.pending:
                         selector.unregister(process.stdin)
                         if exchange.close_input:
@@ -109,10 +110,11 @@ def _pump(process: subprocess.Popen[bytes], exchange: Exchange) -> None:
                     open_streams -= 1
 
 
-def _write(stream: IO[bytes], feed: Feed) -> None:
-    """Write as much as a pipe surely takes; a reader that has gone away takes it all."""
+def write_some(stream: IO[bytes], feed: Feed) -> None:
+    """Write as much as a pipe that does not block takes; a reader that has gone takes it all."""
     try:
-        # A pipe that polls writable has room for at least PIPE_BUF (4096 on Linux) bytes.
-        feed.sent(os.write(stream.fileno(), feed.pending[:4096]))
+        feed.sent(os.write(stream.fileno(), feed.pending[:_CHUNK]))
+    except BlockingIOError:
+        pass  # it polls writable from a page on
     except BrokenPipeError:
         feed.close()

@@ -18,19 +18,13 @@ from __future__ import annotations
 import secrets
 import shlex
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from envsync import scripts
-from envsync.errors import CommandTimeoutError, HostError, LinkLostError
-from envsync.ports import Command, Completed, Handed, LineSink
-from envsync.transport.streams import Feed, Frame, Lines
-
-REFUSED = "login-shell"
-"""The cause of a failure in which the script never began, as far as one can see."""
-
-KILL_GRACE = 10
-"""Seconds between the polite end of a command past its limit (TERM) and KILL."""
+from envsync.ports import Command, Handed, LineSink
+from envsync.transport.answer import KILL_GRACE, Answer
+from envsync.transport.streams import Feed
 
 _EVAL = "/bin/sh -c 'eval \"$(head -c {size})\"'"
 _LIMIT = "timeout -k {grace} {limit}"
@@ -80,13 +74,43 @@ _LONG = f"""printf %s "$script" | {_LIMIT} /bin/sh -c 'eval "$(cat)"'"""
 _MOST_IN_ENVIRONMENT = 100_000
 """Bytes."""
 
+LINE_END = "\x1e"
+"""ASCII's record separator: ends each line that a step prints on standard error."""
+
+# A step that is told to end before it began, as by the end of its input, leaves no folder.
+_ROOM = """\
+folder={folder}
+mkdir -m 700 "$folder" 2>/dev/null &&
+    trap 'rm -rf "$folder"' EXIT && trap 'exit 143' TERM && room=yes || room=no"""
+# Each file is gone as soon as it is read: what the script makes of it takes room as well.
+_FILES = '{{ head -c {size}; for file in "$folder"/*; do cat "$file"; rm -f "$file"; done; }} | '
+_STEP = """\
+cd
+{room}
+printf '\\n%s here %s %s %s\\n' {mark} "$SLURMD_NODENAME" "$SLURM_STEP_ID" "$room" >&2
+read -r go || exit 0
+printf '%s\\n' {mark}
+{{ {{
+{files}({wire}); code=$?{drain}
+printf '\\n%s exit %s\\n' {mark} "$code" >&2
+}} 2>&1 >&3 3>&- | sed -u 's/$/{end}/' >&2 3>&-; }} 3>&1 | base64 -w 900
+echo .
+"""
+
 
 def script_text(command: Command) -> str:
     """The script with its positional parameters set, as POSIX `sh` reads it."""
-    if any("\0" in arg for arg in command.args):
+    return f"{_arguments(command.args)}\n{command.script}"
+
+
+def _arguments(args: Sequence[str]) -> str:
+    return f"set -- {' '.join(map(_quoted, args))}"
+
+
+def _quoted(arg: str) -> str:
+    if "\0" in arg:
         raise ValueError("a command argument holds a NUL byte")
-    arguments = " ".join(shlex.quote(arg) for arg in command.args)
-    return f"set -- {arguments}\n{command.script}"
+    return shlex.quote(arg)
 
 
 def fetching(command: Command, handed: Handed) -> Command:
@@ -98,17 +122,64 @@ def fetching(command: Command, handed: Handed) -> Command:
     return replace(command, script=script, args=(*words, peer.host_key, *ways), stdin=None)
 
 
-def to_the_end(exchange: Exchange) -> str:
-    """The wire for a carrier that loses output when a program leaves input unread, as srun does.
+def varying(lists: Sequence[Sequence[str]]) -> Sequence[int]:
+    """The places in which lists of arguments differ; all of them where they are not equally long.
 
-    Input that nobody sends has no end to wait for.
+    The longest ones, programs for a probe, are mostly the same everywhere.
     """
-    if not exchange.close_input:
-        return exchange.wire
-    return f"({exchange.wire}); code=$?; cat >/dev/null; exit $code"
+    longest = max(map(len, lists))
+    if any(len(args) != longest for args in lists):
+        return range(longest)
+    return [place for place in range(longest) if len({args[place] for args in lists}) > 1]
 
 
-class Exchange:
+def spread(commands: Mapping[str, Command]) -> Command:
+    """One command for many nodes of Slurm, by name, each of which takes its own arguments.
+
+    The commands differ in nothing else.
+    """
+    whole = next(iter(commands.values()))
+    lists = [command.args for command in commands.values()]
+    places = varying(lists)
+    if not places:
+        return whole
+    nodes: dict[tuple[str, ...], list[str]] = {}
+    for node, command in commands.items():
+        own = tuple(command.args[place] for place in places if place < len(command.args))
+        nodes.setdefault(own, []).append(node)
+    cases = "".join(
+        f"{'|'.join(map(shlex.quote, names))}) {_arguments(own)} ;;\n"
+        for own, names in nodes.items()
+    )
+    text = f"case $SLURMD_NODENAME in\n{cases}*) exit 1 ;;\nesac\n"
+    if len(places) < len(whole.args):
+        picked = {place: f'"${{{number}}}"' for number, place in enumerate(places, 1)}
+        words = (picked.get(place) or _quoted(arg) for place, arg in enumerate(whole.args))
+        text += f"set -- {' '.join(words)}\n"
+    return replace(whole, script=text + whole.script, args=())
+
+
+def step_wire(exchange: Exchange, folder: str = "") -> str:
+    """The wire for all nodes of a step, whose answers come in one stream, line by line.
+
+    Each says that it is there, under its name, and waits for a line before it does anything.
+    Standard output comes in base64 with a full stop at its end, and every line of standard error
+    ends in `LINE_END`: so it does no harm where srun breaks a line. With `folder` the command's
+    own input is not sent, but lies there by then, in files; the folder is made, and is gone in
+    the end.
+    """
+    return _STEP.format(
+        mark=exchange.mark,
+        room=_ROOM.format(folder=shlex.quote(folder)) if folder else "room=no",
+        files=_FILES.format(size=exchange.prologue_size) if folder else "",
+        wire=exchange.wire,
+        # srun loses output when a program leaves input unread; a tether has no end to wait for.
+        drain="; cat >/dev/null" if exchange.close_input else "",
+        end=LINE_END,
+    )
+
+
+class Exchange(Answer):
     """One command's way over the wire, whatever carries the bytes.
 
     A transport starts `wire`, sends what `feed` has, closes the far side's standard input when
@@ -120,85 +191,23 @@ class Exchange:
         command: Command,
         on_line: LineSink | None = None,
         clock: Callable[[], float] = time.monotonic,
+        lead: bytes = b"",
     ) -> None:
+        """`lead` is sent before all else, to whoever has the wire run."""
         stdin = command.stdin
         if isinstance(stdin, Handed):
             command, stdin = fetching(command, stdin), None
-        self.mark = mark = f"envsync-{secrets.token_hex(12)}"
+        self.mark = f"envsync-{secrets.token_hex(12)}"
         """What stands before and after the script's own output."""
+        super().__init__(self.mark, command.timeout, on_line, clock)
         limit = {"grace": KILL_GRACE, "limit": max(1, round(command.timeout))}
         tethered = stdin is None
         wire, template = (_TETHERED_WIRE, _TETHERED) if tethered else (_FED_WIRE, _FED)
         script = shlex.quote(script_text(command))
         start = _SHORT if len(script.encode()) < _MOST_IN_ENVIRONMENT else _LONG
-        words = {"mark": mark, "script": script, "start": start.format(**limit)}
+        words = {"mark": self.mark, "script": script, "start": start.format(**limit)}
         prologue = template.format(**words, **limit).encode()
         self.wire = wire.format(size=len(prologue), **limit)
-        self.feed = Feed(prologue, stdin, on_line)
+        self.prologue_size = len(prologue)
+        self.feed = Feed(lead + prologue, stdin, on_line)
         self.close_input = stdin is not None
-        self.limit = command.timeout
-        self._clock = clock
-        self._started = clock()
-        self._out, self._err = Frame(mark.encode()), Frame(mark.encode())
-        self._stdout, self._stderr = bytearray(), bytearray()
-        self._lines = Lines(on_line)
-
-    @property
-    def seconds(self) -> float:
-        return self._clock() - self._started
-
-    @property
-    def overdue(self) -> bool:
-        """True when even the far side's KILL should have happened: time for the backstop."""
-        return self.seconds > self.limit + KILL_GRACE + 5
-
-    def feed_stdout(self, data: bytes) -> None:
-        self._stdout += self._out.feed(data)
-
-    def feed_stderr(self, data: bytes) -> None:
-        inside = self._err.feed(data)
-        self._stderr += inside
-        self._lines.feed(inside)
-
-    def finish(self, exit_code: int) -> Completed:
-        """The result of a far side that ended with `exit_code`.
-
-        Raises CommandTimeoutError, and HostError when the login shell never ran the script.
-        """
-        self._stdout += self._out.rest()
-        self._stderr += self._err.rest()
-        if not self._out.opened:
-            raise self._refused(exit_code)
-        if exit_code in (124, 137) and self.seconds >= self.limit:
-            raise self.timed_out()
-        if self._out.closed:
-            return Completed(exit_code, bytes(self._stdout), bytes(self._stderr), self.seconds)
-        raise self.lost(f"the remote shell was ended (exit code {exit_code})")
-
-    def timed_out(self) -> CommandTimeoutError:
-        return CommandTimeoutError(
-            "timeout",
-            f"the command ran past its limit of {self.limit:.0f} s and was ended",
-            hint="see what the host printed; raise the limit with --timeout if it was just slow",
-            output=self._log(),
-        )
-
-    def lost(self, why: str) -> LinkLostError:
-        return LinkLostError(
-            "link-lost",
-            f"the connection was lost after {self.seconds:.0f} s: {why}",
-            hint="run the same command again: finished work is kept, half-built work is redone",
-            output=self._log(),
-        )
-
-    def _log(self) -> str:
-        return self._stderr.decode("utf-8", "replace")
-
-    def _refused(self, exit_code: int) -> HostError:
-        noise = bytes(self._out.noise + self._err.noise).decode("utf-8", "replace").strip()
-        return HostError(
-            REFUSED,
-            f"the login shell ended with exit code {exit_code} before it ran anything",
-            hint="check that `ssh HOST timeout 1 /bin/sh -c true` works for this user",
-            output=noise,
-        )

@@ -8,22 +8,18 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from envsync.errors import ConnectError, HostError, InputError, LinkLostError
+from envsync.errors import ConnectError, InputError
 from envsync.hostnames import unfold_names
 from envsync.model import Host
 from envsync.ports import Command, Completed, Connection, LineSink, Reached
-from envsync.slurmnodes import SlurmNode, complaint, job_nodes, partition_of, slurm_nodes
+from envsync.slurmnodes import SlurmNode, job_nodes, partition_of, slurm_nodes
 from envsync.transport.allocation import Allocation
-from envsync.transport.piped import Pipe, Program
-from envsync.transport.shell import REFUSED, Exchange, to_the_end
-from envsync.transport.slurmtools import ask, missing, outside
+from envsync.transport.gather import Call, Gatherer
+from envsync.transport.slurmtools import ask
+from envsync.transport.steps import Steps, closed
 
 PATIENCE = 60.0
 """Seconds to wait for an allocation."""
-
-_PATH = "/usr/local/bin:/usr/bin:/bin"
-"""As sshd has it: that of this machine is no business of the nodes."""
-_PASSED_ON = "HOME,USER,LOGNAME,SHELL,LANG"
 
 
 @dataclass(frozen=True)
@@ -39,50 +35,24 @@ class SlurmOptions:
 
 
 class SrunConnection:
-    """A node in an allocation; each command is a step of the job."""
+    """A node in an allocation; each command is part of a step of the job."""
 
-    def __init__(self, node: str, job: str, environ: Mapping[str, str]) -> None:
+    def __init__(self, node: str, job: str, gatherer: Gatherer) -> None:
         self.reached = Reached(node, getpass.getuser(), key=f"Slurm job {job}")
-        self._environ = outside(environ)
-        self._pipe = Pipe()
-        self._words = [
-            "srun",
-            f"--jobid={job}",
-            f"--nodelist={node}",
-            "--nodes=1",
-            "--ntasks=1",
-            "--overlap",  # whatever else runs in the job
-            "--mpi=none",
-            "--cpu-bind=none",
-            "--propagate=NONE",  # limits are those of the node
-            "--quiet",
-            "--chdir=/",  # the folder we stand in may not be there
-            f"--export={_PASSED_ON},PATH={_PATH},ENVSYNC_JOB={job}",
-            "/bin/sh",
-            "-c",
-        ]
+        self._job = job
+        self._gatherer = gatherer
+        self._closed = False
 
     def run(self, command: Command, on_line: LineSink | None = None) -> Completed:
-        exchange = Exchange(command, on_line)
-        program = Program([*self._words, f"cd; {to_the_end(exchange)}"], self._environ)
-        try:
-            return self._pipe.carry(exchange, program)
-        except OSError as error:
-            raise exchange.lost(missing("srun", error).message) from error
-        except HostError as error:
-            if error.cause != REFUSED:
-                raise
-            # Nobody can say that it did not run: only that no word of it has come.
-            raise LinkLostError(
-                "launch",
-                f"Slurm has not run it there: {complaint(error.output) or 'srun ended'}",
-                hint=f"does `srun --overlap --jobid=ID --nodelist={self.reached.address} true`"
-                " work, with the id of a job there?",
-                output=error.output,
-            ) from error
+        if self._closed:
+            raise closed()
+        call = Call(self.reached.address, self._job, command, on_line)
+        self._gatherer.submit(call)
+        return call.result.result()
 
     def close(self) -> None:
-        self._pipe.cut()
+        self._closed = True
+        self._gatherer.leave(self.reached.address, closed())
 
 
 class SlurmTransport:
@@ -97,18 +67,23 @@ class SlurmTransport:
         self._settled = False
         self._refusals: dict[Host, ConnectError] = {}
         self._closed = False
+        self._steps = Steps(options.environ)
+        self._gatherer = Gatherer(self._steps.carry, [host.target for host in hosts])
 
     def connect(self, host: Host) -> Connection:
         with self._lock:
             if not self._settled or (self._own is not None and self._own.ended):
                 self._find_job()
         if host in self._refusals:
+            self._gatherer.leave(host.target, closed())
             raise self._refusals[host]
-        return SrunConnection(host.target, self._job, self._options.environ)
+        return SrunConnection(host.target, self._job, self._gatherer)
 
     def close(self) -> None:
         """Give back what was allocated for this run."""
         self._closed = True
+        self._gatherer.close()
+        self._steps.close()
         if self._own is not None:
             self._own.close()
 

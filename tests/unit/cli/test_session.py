@@ -7,8 +7,10 @@ from dataclasses import replace
 import pytest
 
 from envsync.cli.bundles import Connecting
+from envsync.cli.options import Launcher
 from envsync.cli.session import limits
 from envsync.errors import InputError
+from envsync.limits import MOST_AT_ONCE
 
 
 @pytest.mark.parametrize(
@@ -29,3 +31,9 @@ def test_fan_out_that_was_asked_for_holds_for_everything() -> None:
     assert (asked.fan_out, asked.waiting) == (3, 3)
     chosen = limits(Connecting.of(), 64)
     assert 32 <= chosen.fan_out <= 64 <= chosen.waiting
+
+
+def test_slurm_fans_out_by_itself() -> None:
+    connecting = replace(Connecting.of(), launcher=Launcher.SLURM)
+    assert limits(connecting, 64).fan_out == MOST_AT_ONCE
+    assert limits(replace(connecting, fan_out=3), 64).fan_out == 3
