@@ -33,7 +33,7 @@ test-torch: $(VENV)/.test  ## verify against a real torch (CPU), 210 MB from pip
 	$(BIN)/python tests/real_torch/wheels.py
 	$(BIN)/pytest tests/real_torch --timeout 600
 
-test-slurm: $(VENV)/.test  ## A real Slurm with four nodes on this machine: two minutes
+test-slurm: $(VENV)/.test  ## A real Slurm with four nodes on this machine: six minutes
 	$(BIN)/python tests/need.py --slurm
 	$(BIN)/pytest tests/slurm
 

@@ -28,9 +28,11 @@ from envsync.transport.shell import Exchange, spread, step_wire
 _CHUNK = 1 << 18
 _TICK = 0.2
 _STRAGGLERS = 3.0
-"""Seconds that nodes which are there wait for the others."""
+"""Seconds that nodes which are there wait for the others, or twice what the first one took."""
 _PER_NODE = 0.005
 """More of them, for Slurm's tree."""
+_NOBODY = 60.0
+"""Seconds for the first to be there; srun gives up on a dead slurmd after ten to thirty."""
 _GOING = 1.0
 """Seconds for a step to end by itself."""
 
@@ -78,9 +80,11 @@ class Step:
         """The nodes by the numbers of their tasks."""
         self._here: dict[str, Here] = {}
         self._first = 0.0
-        """When the first was there."""
+        """Seconds until the first was there."""
         self._answers: dict[str, Answer] = {}
         """Of those whose command has begun and not ended."""
+        self._settled: set[str] = set()
+        """Those whose command has ended."""
         self._codes: dict[str, int] = {}
         self._over: set[str] = set()
         """Those whose standard output has ended."""
@@ -157,7 +161,7 @@ class Step:
         if voice.here is not None and voice.here.node in self._calls:
             self._nodes[number] = voice.here.node
             self._here[voice.here.node] = voice.here
-            self._first = self._first or time.monotonic()
+            self._first = self._first or self._exchange.seconds
         node = self._nodes.get(number, "")
         answer = self._answers.get(node)
         if answer is None:
@@ -173,6 +177,7 @@ class Step:
 
     def _settle(self, node: str) -> None:
         answer, call = self._answers.pop(node), self._calls[node]
+        self._settled.add(node)
         try:
             call.answer(answer.finish(self._codes[node]))
         except HostError as error:
@@ -192,8 +197,11 @@ class Step:
 
     @property
     def _too_late(self) -> bool:
-        patience = _STRAGGLERS + _PER_NODE * len(self._calls)
-        return bool(self._first) and time.monotonic() - self._first > patience
+        waited = self._exchange.seconds
+        if not self._here:
+            return waited > _NOBODY
+        patience = max(_STRAGGLERS + _PER_NODE * len(self._calls), 2 * self._first)
+        return waited > self._first + patience
 
     def _files_sent(self) -> frozenset[str]:
         """Send the files to all nodes; those that did not get them."""
@@ -254,7 +262,7 @@ class Step:
         assert process.stdin is not None  # noqa: S101 (Popen was given PIPE)
         with contextlib.suppress(OSError):
             process.stdin.close()
-        if self._answers and self._launch.delivery:
+        if self._begun and self._launch.delivery and len(self._settled) < len(self._calls):
             self._launch.delivery.cancel(self._number)
         deadline = time.monotonic() + _GOING
         while process.poll() is None and time.monotonic() < deadline:

@@ -32,13 +32,13 @@ class Part:
 def parts(left: Unstarted, *, large: bool) -> Sequence[Part]:
     """How to go on after a step that was not begun, in an order that makes progress.
 
-    Nodes that were ready go on together. One that was not must not hold up others again. Where
-    none was ready one of them may be to blame: each half is tried by itself.
+    Nodes that were ready go on together, and do not wait for the others again. Where none was
+    ready one of them may be to blame: each half is tried by itself.
     """
     made = [Part(left.here, large)] if left.here else []
     made += [Part([call], large=False) for call in left.unfit]
     if left.here or left.unfit:
-        return [*made, *(Part([call], large) for call in left.missing)]
+        return [*made, *([Part(left.missing, large)] if left.missing else [])]
     middle = (len(left.missing) + 1) // 2
     return [Part(half, large) for half in (left.missing[:middle], left.missing[middle:]) if half]
 
@@ -51,16 +51,16 @@ class Steps:
         self._lock = threading.Lock()
         self._running: set[Step] = set()
         self._slow: set[str] = set()
-        """Nodes that others have waited for in vain; they have steps of their own."""
+        """Nodes that others have waited for in vain; they have steps of their own now."""
         self._base = ""
         self._closed = False
 
     def carry(self, calls: Sequence[Call]) -> None:
         """Settle every call of a group of equal ones."""
-        together = [call for call in calls if call.node not in self._slow]
         large = is_large(calls[0].command)
-        alone = [Part([call], large) for call in calls if call.node in self._slow]
-        self._all([*([Part(together, large)] if together else []), *alone])
+        quick = [call for call in calls if call.node not in self._slow]
+        slow = [call for call in calls if call.node in self._slow]
+        self._all([Part(group, large) for group in (quick, slow) if group])
 
     def close(self) -> None:
         """End what runs."""
@@ -126,22 +126,15 @@ class Steps:
 
     def _go_on(self, part: Part, left: Unstarted) -> None:
         """What was not begun is tried in smaller parts, as long as that may help."""
-        if not (left.here or left.missing or left.unfit):
-            return
         if left.here:
             self._slow.update(call.node for call in left.missing)
-        lost = left.missing if len(part.calls) == 1 else ()
-        if left.missing and not lost and not left.here:
-            try:
-                job_nodes(ask, part.calls[0].job)
-            except InputError as error:  # the job itself is gone
+        elif left.missing:
+            gone = _gone(part.calls[0].job)
+            if gone or len(part.calls) == 1:
                 for call in left.missing:
-                    call.fail(LinkLostError("launch", error.message, hint=error.hint))
+                    call.fail(gone or unlaunched(call.node, left.said))
                 return
-        for call in lost:
-            call.fail(unlaunched(call.node, left.said))
-        if not lost:
-            self._all(parts(left, large=part.large))
+        self._all(parts(left, large=part.large))
 
     def _folder(self) -> str:
         if not self._base:
@@ -150,6 +143,15 @@ class Steps:
             except InputError:
                 self._base = "/tmp"  # noqa: S108 (a folder of our own is made in it)
         return self._base
+
+
+def _gone(job: str) -> LinkLostError | None:
+    """Why nothing can be run in the job; None: it is there."""
+    try:
+        job_nodes(ask, job)
+    except InputError as error:
+        return LinkLostError("launch", error.message, hint=error.hint)
+    return None
 
 
 def srun(job: str, nodes: Sequence[str]) -> Sequence[str]:
