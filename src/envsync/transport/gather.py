@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from envsync.errors import HostError
-from envsync.ports import Command, Completed, LineSink, Piece
+from envsync.ports import Command, Completed, Handed, LineSink, Piece
 from envsync.transport.shell import varying
 
 QUIET = 0.03
@@ -76,6 +76,8 @@ def input_size(command: Command) -> int:
     stdin = command.stdin
     if stdin is None or isinstance(stdin, bytes):
         return len(stdin or b"")
+    if isinstance(stdin, Handed):
+        return 0
     pieces = (Piece(stdin),) if isinstance(stdin, Path) else stdin
     with contextlib.suppress(OSError):  # whoever sends it will say so
         return sum(

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from envsync.ports import Command, Piece
+from envsync.ports import Command, Handed, Piece
 from envsync.transport.gather import Call, input_size
 from envsync.transport.piped import end
 from envsync.transport.streams import Feed
@@ -146,14 +146,14 @@ class Delivery:
 def _files(command: Command, folder: Path) -> Iterator[Path]:
     """The command's input, as files that are there, and others that are made in `folder`."""
     stdin = command.stdin
+    if isinstance(stdin, Handed):
+        return  # it comes from elsewhere
     pieces = (Piece(stdin),) if isinstance(stdin, Path) else stdin
-    sizes = {}
-    groups: list[bytes | tuple[Piece, ...]] = (
-        [pieces or b""] if not isinstance(pieces, tuple) else []
-    )
+    sizes: dict[Path, int] = {}
+    groups: Sequence[bytes | tuple[Piece, ...]] = [pieces if isinstance(pieces, bytes) else b""]
     if isinstance(pieces, tuple):
         sizes = {each.file: each.file.stat().st_size for each in pieces}
-        groups += volumes(pieces, sizes)
+        groups = volumes(pieces, sizes)
     for number, group in enumerate(groups):
         if isinstance(group, tuple) and len(group) == 1 and _is_whole(group[0], sizes):
             yield group[0].file

@@ -18,11 +18,11 @@ from typing import IO
 
 from envsync.errors import HostError, LinkLostError
 from envsync.slurmnodes import complaint
+from envsync.transport.answer import REFUSED, Answer
 from envsync.transport.gather import Call
 from envsync.transport.labels import Here, Labels, Voice
 from envsync.transport.piped import end, write_some
 from envsync.transport.sbcast import Delivery
-from envsync.transport.answer import REFUSED, Answer
 from envsync.transport.shell import Exchange, spread, step_wire
 
 _CHUNK = 1 << 18
