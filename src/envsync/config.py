@@ -16,12 +16,18 @@ from typing import Any
 from envsync.errors import InputError
 from envsync.installers import Flavour
 from envsync.limits import LONGEST, MOST_AT_ONCE
+from envsync.mirrors import read_mirrors, words_of
+from envsync.network import check_proxy
 from envsync.yamlfile import decode
 
 OWN = "envsync.toml"
 SHARED = "pyproject.toml"
 _TABLE = ("tool", "envsync")
 _POSITION = re.compile(r" \(at line (\d+), column \d+\)$| \(at end of document\)$")
+
+
+def _nothing(_: Any) -> None:
+    """Any value will do."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +38,8 @@ class Key:
     """In words, after `it takes`."""
     fits: Callable[[Any], bool]
     about: str
+    check: Callable[[Any], object] = _nothing
+    """Raises InputError for what is wrong in a value that fits."""
 
 
 def _is_text(value: Any) -> bool:
@@ -42,6 +50,10 @@ def _is_texts(value: Any) -> bool:
     return _is_text(value) or (
         isinstance(value, list) and bool(value) and all(map(_is_text, value))
     )
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(_is_text, value.values()))
 
 
 def _is_number(value: Any, least: float) -> bool:
@@ -71,6 +83,18 @@ KEYS: Mapping[str, Key] = {
         "seconds, 1 or more", lambda value: _is_number(value, 1), "for one host's build"
     ),
     "deadline": Key("seconds, 1 or more", lambda value: _is_number(value, 1), "for the whole run"),
+    "channel-map": Key(
+        "a table of addresses",
+        _is_table,
+        "what is asked in place of channels and indexes",
+        lambda table: read_mirrors(words_of(table)),
+    ),
+    "proxy": Key("a text", _is_text, "for hosts that have none set for themselves", check_proxy),
+    "no-proxy": Key("a text, or a list of texts", _is_texts, "what hosts reach without it"),
+    "ca-bundle": Key("a text", _is_text, "certificates for hosts that have none set"),
+    "override-node-settings": Key(
+        "true or false", lambda value: isinstance(value, bool), "proxy and certificates for all"
+    ),
     "report": Key("a text, or a list of texts", _is_texts, "files that verify writes"),
 }
 
@@ -85,6 +109,8 @@ class Setting:
 
     @property
     def texts(self) -> tuple[str, ...]:
+        if isinstance(self.value, dict):
+            return tuple(words_of(self.value))
         return (self.value,) if isinstance(self.value, str) else tuple(self.value)
 
 
@@ -109,6 +135,10 @@ class Config:
     def reports(self) -> list[Path] | None:
         setting = self.settings.get("report")
         return [self._beside(each) for each in setting.texts] if setting else None
+
+    def certificates(self) -> Path | None:
+        setting = self.settings.get("ca-bundle")
+        return self._beside(setting.value) if setting else None
 
     def _beside(self, path: str) -> Path:
         try:
@@ -197,6 +227,10 @@ def _checked(key: str, value: Any, file: str, line: int) -> Any:
         raise InputError(
             f"{key}: {value!r} does not fit: it takes {known.takes}", file=file, line=line
         )
+    try:
+        known.check(value)
+    except InputError as error:
+        raise InputError(error.message, file=file, line=line, hint=error.hint) from error
     return value
 
 

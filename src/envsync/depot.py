@@ -6,7 +6,7 @@ import contextlib
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
 from http.client import HTTPException, HTTPResponse
@@ -17,7 +17,7 @@ from envsync.downloads import PIECE, opened, sums_of
 from envsync.errors import InputError
 from envsync.lock import LockedPackage
 from envsync.parcels import Parcel, Tell, fits, megabytes
-from envsync.redact import bare, redact, restore
+from envsync.redact import bare, redact
 
 AT_ONCE = 8
 """Downloads at the same time."""
@@ -31,17 +31,17 @@ _PARTIAL = 206
 
 
 def fetch_all(
-    packages: Sequence[LockedPackage], addresses: Sequence[str], cache: Path, tell: Tell
+    packages: Sequence[LockedPackage], source: Callable[[str], str], cache: Path, tell: Tell
 ) -> tuple[Parcel, ...]:
     """Every package, from the cache where it is there and whole. Raises InputError.
 
-    `addresses` are those of the environment file, with the credentials that a request may need.
+    `source` says what is asked for an address of the lock, with the credentials for that.
     """
     told = _Told(len(packages))
     stop = threading.Event()
 
     def one(package: LockedPackage) -> Parcel:
-        return _Download(package, addresses, cache, told, stop).parcel()
+        return _Download(package, source(package.url), cache, told, stop).parcel()
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
         futures = [pool.submit(one, each) for each in packages]
@@ -83,13 +83,13 @@ class _Download:
     def __init__(
         self,
         package: LockedPackage,
-        addresses: Sequence[str],
+        url: str,
         cache: Path,
         told: _Told,
         stop: threading.Event,
     ) -> None:
         self._package = package
-        self._url = restore(package.url, addresses)
+        self._url = url
         name = unquote(package.url.rpartition("/")[2])
         self._file = cache / (package.sha256 or package.md5) / name
         self._part = self._file.with_name(f"{self._file.name}.part")
@@ -162,7 +162,7 @@ class _Download:
 
     def _unfetched(self, reason: str) -> InputError:
         return InputError(
-            redact(f"{bare(self._package.url)} cannot be fetched: {reason}"),
+            redact(f"{bare(self._url)} cannot be fetched: {reason}"),
             hint="see to this machine's way to it (proxy, certificates, credentials in the"
             " channel's address); what is fetched already is kept",
         )

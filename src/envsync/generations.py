@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from envsync import scripts
+from envsync.loan import NOTHING, Loan
 from envsync.ports import Command
 
 HIDDEN = ".envsync"
@@ -101,17 +102,31 @@ class Slot:
         )
 
     def build(
-        self, argv: Sequence[str], timeout: float, folder: str = "", *, offline: bool = False
+        self,
+        argv: Sequence[str],
+        timeout: float,
+        folder: str = "",
+        *,
+        offline: bool = False,
+        loan: Loan = NOTHING,
     ) -> Command:
         """Fill the prefix with `argv` and with what was put beside it.
 
         `folder` is where relative paths of pip's requirements begin, if there are any. With
-        `offline` pip keeps to what its requirements say, whatever the node has set for it.
+        `offline` pip keeps to what its requirements say, whatever the node has set for it. What
+        is on record at the end names no mirror of the `loan`.
         Answers `built`, or `sealed` when it is there already.
         """
         return Command(
-            scripts.load("as_pip.sh") + scripts.load("build.sh"),
-            (self.prefix, scripts.load("as_job.sh"), folder, "offline" if offline else "", *argv),
+            "".join(map(scripts.load, ("as_pip.sh", "lend.sh", "recall.sh", "build.sh"))),
+            (
+                self.prefix,
+                scripts.load("as_job.sh"),
+                folder,
+                "offline" if offline else "",
+                *loan.args,
+                *argv,
+            ),
             timeout=timeout,
         )
 

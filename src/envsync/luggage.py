@@ -46,6 +46,8 @@ class Luggage:
     """Path from `base` and SHA-256 (hexadecimal) of each file and source tree."""
     secrets: tuple[str, ...] = ()
     """Places in the archive of the lists that hold a credential, the environment file's too."""
+    lists: tuple[str, ...] = ()
+    """Places in the archive of all lists, and of the environment file."""
     requirements: tuple[Requirement, ...] = ()
     """What the requirements files ask for and set, each with its file and line."""
     options: tuple[str, ...] = ()
@@ -118,14 +120,15 @@ class _Packer:
 
     def packed(self) -> Luggage:
         root, tar = self._trunk.root, self._trunk.tar()
-        secret = [path for path, raw in self._lists.items() if _holds_credential(raw)]
+        lists = {path.relative_to(root).as_posix(): raw for path, raw in self._lists.items()}
         return Luggage(
             tar,
             self._base.relative_to(root).as_posix(),
             self._own.name,
             self._lists[self._own],
             tuple(sorted(self._trunk.digests.items())),
-            tuple(path.relative_to(root).as_posix() for path in sorted(secret)),
+            tuple(sorted(place for place, raw in lists.items() if holds_credential(raw))),
+            tuple(sorted(lists)),
             tuple(self._requirements),
             tuple(self._options),
             tuple(self._texts.items()),
@@ -263,7 +266,7 @@ def _check(raw: bytes, reference: Reference, wrong: Wrong) -> None:
         )
 
 
-def _holds_credential(raw: bytes) -> bool:
+def holds_credential(raw: bytes) -> bool:
     text = raw.decode("utf-8", "replace")
     return redact(text) != text
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from envsync import __version__
+from envsync.access import Access
 from envsync.check import check, check_lock
 from envsync.deliver import Supplies, deliver
 from envsync.diagnose import failure
 from envsync.errors import HostError
 from envsync.events import Ended, Outcome, Phase
 from envsync.hold import Held
+from envsync.loan import NOTHING
 from envsync.model import Facts, Host
 from envsync.node import Node
 from envsync.observation import Observation
@@ -35,6 +37,8 @@ class Builders:
     """What is sent to the hosts; None: they fetch everything themselves."""
     relay: bool = False
     """Nodes hand on to others what was sent to them."""
+    access: Access = field(default_factory=Access)
+    """How they do that."""
 
 
 def prepare_all(
@@ -87,14 +91,17 @@ def prepare(node: Node, step: Step, builders: Builders) -> Facts:
     slot, recipe = step.slot, step.recipe
     if step.action is not Action.BUILD:
         return node.probe(slot.prefix)
-    if builders.supplies is not None and not recipe.offline:
+    loan = NOTHING
+    if builders.supplies is None:
+        recipe, loan = builders.access.lent(recipe, builders.spec)
+    elif not recipe.offline:
         recipe = deliver(node, step, builders.supplies)
     node.must(Phase.UPLOAD, slot.put(recipe.files))
     argv, folder = recipe.argv(step.conda, slot), recipe.folder(slot)
-    build = slot.build(argv, builders.timeout, folder, offline=recipe.offline)
+    build = slot.build(argv, builders.timeout, folder, offline=recipe.offline, loan=loan)
     done = node.run(Phase.BUILD, build)
     secrets = recipe.secrets(slot)
-    if recipe.clean or secrets:  # whatever came of the build
+    if recipe.passes or secrets:  # whatever came of the build
         node.must(Phase.UPLOAD, slot.put(recipe.kept))
         node.must(Phase.BUILD, slot.strip(secrets))
     if done.exit_code:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from envsync.access import Access
 from envsync.commit import Decision, Flip, Write, busy, commit
 from envsync.deliver import Supplies, gather, refuse_unsolved, say_deliveries
 from envsync.errors import HostError
@@ -21,7 +22,7 @@ from envsync.prepare import Builders, leave_alone, prepare_all
 from envsync.recipe import Recipe, locked, unlocked
 from envsync.room import ask_cache, parse_cached
 from envsync.runner import Fleet
-from envsync.solve import Canaries, solve_all
+from envsync.solve import Canaries, Solving, solve_all
 from envsync.spec import EnvironmentSpec
 
 
@@ -48,6 +49,8 @@ class PushOptions:
     """Where files come from that are sent to the hosts; None: they fetch them themselves."""
     relay: bool = False
     """The hosts hand on to others what was sent to them."""
+    access: Access = field(default_factory=Access)
+    """How they do that."""
 
 
 @dataclass(frozen=True)
@@ -160,8 +163,8 @@ def _push_held(job: _Job, lock: Lock | None, canaries: Canaries, held: Held) -> 
     if lock and canaries.hosts:
         observations = _able(job, {host: job.observations[host] for host in held.owners})
         canaries = Canaries.of(lock, observations)
-        timeout = job.options.timeout
-        lock = lock.extended(solve_all(job.fleet, canaries, observations, job.spec, timeout))
+        solving = Solving(job.options.timeout, job.options.access)
+        lock = lock.extended(solve_all(job.fleet, canaries, observations, job.spec, solving))
         if lock.sections:
             job.keep.lock(lock)
     plan = _close_plan(job, lock, held)
@@ -169,7 +172,9 @@ def _push_held(job: _Job, lock: Lock | None, canaries: Canaries, held: Held) -> 
     planned = {step.host for step in plan.steps}
     leave_alone(job.fleet, [host for host in held.hosts if host not in planned])
     options = job.options
-    builders = Builders(job.spec, options.timeout, options.canary, job.supplies, options.relay)
+    builders = Builders(
+        job.spec, options.timeout, options.canary, job.supplies, options.relay, options.access
+    )
     prepared = prepare_all(job.fleet, plan, job.observations, held, builders)
     switched = _switch_all(job, plan, held, prepared)
     return Pushed(plan, prepared, switched, lock)

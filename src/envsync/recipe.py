@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from envsync.flavours import Conda
 from envsync.generations import Slot, generation_id
+from envsync.loan import CERTIFICATES
 from envsync.lock import Lock, Section, as_path, format_lock
 from envsync.luggage import NOTHING, Luggage
 from envsync.model import Platform
@@ -15,11 +16,11 @@ from envsync.redact import redact, restore
 from envsync.spec import EnvironmentSpec
 from envsync.yamlfile import decode
 
-_TAR = "files.tar"
+TAR = "files.tar"
 """The suffix of what travels beside the texts."""
 ORIGINS = "origin.txt"
 """The suffix of the list of addresses that pip is to have on record, in place of files."""
-_PASSING = frozenset({_TAR, ORIGINS})
+_PASSING = frozenset({TAR, ORIGINS, CERTIFICATES})
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,11 @@ class Recipe:
             for suffix, raw in {**self.files, **self.clean}.items()
             if suffix not in _PASSING
         }
+
+    @property
+    def passes(self) -> bool:
+        """Whether something lies beside a new prefix that is not to stay there as it is."""
+        return bool(self.clean) or CERTIFICATES in self.files
 
     def argv(self, conda: Conda, slot: Slot) -> tuple[str, ...]:
         """The command that fills the prefix."""
@@ -90,7 +96,7 @@ def unlocked(spec: EnvironmentSpec) -> Recipe:
 
 
 def _along(luggage: Luggage) -> Mapping[str, bytes]:
-    return {_TAR: luggage.tar} if luggage else {}
+    return {TAR: luggage.tar} if luggage else {}
 
 
 def locked(spec: EnvironmentSpec, section: Section) -> Recipe:
@@ -123,7 +129,7 @@ def locked(spec: EnvironmentSpec, section: Section) -> Recipe:
 
 def _clean(spec: EnvironmentSpec, files: Mapping[str, bytes]) -> Mapping[str, bytes]:
     """The files that hold a credential, without it; variables stay what they have to be."""
-    texts = {suffix: raw for suffix, raw in files.items() if suffix != _TAR}
+    texts = {suffix: raw for suffix, raw in files.items() if suffix != TAR}
     clean = {suffix: without_credentials(raw, suffix) for suffix, raw in texts.items()}
     clean |= {"yml": remembered(spec), "state": files.get("state", b"")}
     return {suffix: clean[suffix] for suffix, raw in texts.items() if clean[suffix] != raw}

@@ -15,6 +15,8 @@ from packaging.utils import canonicalize_name
 from envsync import scripts
 from envsync.errors import HostError
 from envsync.generations import SOLVING
+from envsync.loan import NOTHING as NO_LOAN
+from envsync.loan import Loan
 from envsync.lock import LockedPackage, linking_order, local_line
 from envsync.luggage import NOTHING, Luggage
 from envsync.model import Facts, Package
@@ -45,14 +47,16 @@ def solved(prefix: str) -> Command:
     return Command(script, (prefix, scripts.load("as_job.sh")), timeout=LIMIT)
 
 
-def hashes(prefix: str, requirements: str, timeout: float, folder: str = "") -> Command:
+def hashes(
+    prefix: str, requirements: str, timeout: float, folder: str = "", loan: Loan = NO_LOAN
+) -> Command:
     """Asks pip for the files behind `requirements`; `parse_hashes` reads the answer.
 
     `folder` is where relative paths begin.
     """
     return Command(
-        scripts.load("as_pip.sh") + scripts.load("hashes.sh"),
-        (prefix, scripts.load("as_job.sh"), folder or "/"),
+        "".join(map(scripts.load, ("as_pip.sh", "lend.sh", "hashes.sh"))),
+        (prefix, scripts.load("as_job.sh"), folder or "/", *loan.args),
         stdin=requirements.encode(),
         timeout=timeout,
     )

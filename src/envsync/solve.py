@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from envsync.access import Access
 from envsync.check import check
-from envsync.errors import HostError
+from envsync.errors import HostError, InputError
 from envsync.events import Ended, Failed, Noted, Outcome, Phase
 from envsync.generations import SOLVING, Slot
 from envsync.hold import Ticket, holding
@@ -16,13 +17,24 @@ from envsync.model import Host, Platform
 from envsync.node import Node
 from envsync.observation import Observation
 from envsync.plan import refusals
-from envsync.recipe import requirements, unlocked
+from envsync.recipe import unlocked
 from envsync.runner import Fleet
 from envsync.solution import hashes, parse_hashes, parse_solution, solved
 from envsync.spec import EnvironmentSpec
 
-NOT_THE_HOSTS_FAULT = frozenset({"package-missing", "conflict", "pip", "lock", "terms-of-service"})
+NOT_THE_HOSTS_FAULT = frozenset(
+    {"mapped-channel", "package-missing", "conflict", "pip", "lock", "terms-of-service"}
+)
 """Causes for which another canary would fail as well, so that none is tried."""
+
+
+@dataclass(frozen=True)
+class Solving:
+    """How one canary solves."""
+
+    timeout: float
+    """Seconds for the creation."""
+    access: Access = field(default_factory=Access)
 
 
 @dataclass(frozen=True)
@@ -52,12 +64,9 @@ def make_lock(
     spec: EnvironmentSpec,
     lock: Lock,
     ticket: Ticket,
-    timeout: float,
+    solving: Solving,
 ) -> Lock:
-    """`lock` with a section for each platform among `hosts`; installs nothing.
-
-    `timeout` is seconds for one solution.
-    """
+    """`lock` with a section for each platform among `hosts`; installs nothing."""
     observations = fleet.each(hosts, lambda node: node.observe(spec.name))
     for no in refusals(spec.name, observations, replace_plain=True):
         fleet.emit(Failed(no.host, Phase.OBSERVE, no.cause, no.message, no.hint))
@@ -68,7 +77,7 @@ def make_lock(
         with holding(fleet, places, spec.name, ticket) as held:
             seen = {host: observations[host] for host in held.owners}
             canaries = Canaries.of(lock, seen)
-            solved = solve_all(fleet, canaries, seen, spec, timeout)
+            solved = solve_all(fleet, canaries, seen, spec, solving)
     both = lock.extended(solved)
     for host, seen_there in observations.items():
         if both.section(seen_there.platform):
@@ -81,7 +90,7 @@ def solve_all(
     canaries: Canaries,
     observations: Mapping[Host, Observation],
     spec: EnvironmentSpec,
-    timeout: float,
+    solving: Solving,
 ) -> tuple[Section, ...]:
     """A section for each platform that could be solved, all at the same time.
 
@@ -95,7 +104,7 @@ def solve_all(
 
         def task(node: Node) -> Section:
             try:
-                return solve(node, observations[node.host], spec, timeout)
+                return solve(node, observations[node.host], spec, solving)
             except HostError as error:
                 if error.cause in NOT_THE_HOSTS_FAULT:
                     hopeless.add(chosen[node.host])  # noqa: B023 (run before the next round)
@@ -117,11 +126,11 @@ def _leave(fleet: Fleet, hosts: Sequence[Host], canary: Host, platform: Platform
         fleet.emit(Ended(host, Outcome.LEFT_ALONE))
 
 
-def solve(node: Node, seen: Observation, spec: EnvironmentSpec, timeout: float) -> Section:
+def solve(node: Node, seen: Observation, spec: EnvironmentSpec, solving: Solving) -> Section:
     """Let this node's conda solve, read the result, and throw the environment away.
 
-    Raises HostError. `timeout` is seconds for the creation. The environment is on nobody's
-    way: its place is one that no link ever points to.
+    Raises HostError. The environment is on nobody's way: its place is one that no link ever
+    points to.
     """
     if seen.conda is None:
         raise HostError(
@@ -129,12 +138,18 @@ def solve(node: Node, seen: Observation, spec: EnvironmentSpec, timeout: float) 
             "no conda, mamba or micromamba was found",
             hint="`envsync bootstrap` installs one",
         )
-    recipe = unlocked(spec)
+    way = solving.access.way(spec)
+    try:
+        way.must_be_solvable()
+    except InputError as error:  # a new platform; without any lock it is told before
+        raise HostError("mapped-channel", str(error), hint=error.hint) from error
+    recipe, loan = solving.access.lent(unlocked(spec), spec)
     slot = Slot(seen.envs_dir, spec.name, SOLVING)
     node.must(Phase.SOLVE, slot.discard())
     node.must(Phase.UPLOAD, slot.put(recipe.files))
     try:
-        build = slot.build(recipe.argv(seen.conda, slot), timeout, recipe.folder(slot))
+        argv, folder = recipe.argv(seen.conda, slot), recipe.folder(slot)
+        build = slot.build(argv, solving.timeout, folder, loan=loan)
         done = node.must(Phase.SOLVE, build)
         facts = node.probe(slot.prefix)
         check(spec, facts, seen.subdir, done.log)
@@ -142,7 +157,8 @@ def solve(node: Node, seen: Observation, spec: EnvironmentSpec, timeout: float) 
         solution = parse_solution(answer, facts, spec.luggage)
         pip = solution.pip
         if pip:
-            asked = hashes(slot.prefix, requirements(spec, pip), timeout, recipe.folder(slot))
+            lines = way.requirements(pip)
+            asked = hashes(slot.prefix, lines, solving.timeout, folder, loan)
             pip = parse_hashes(node.must(Phase.SOLVE, asked), pip)
     finally:
         # Whatever went wrong is the news; what is left there goes with the next attempt.

@@ -11,7 +11,7 @@ import io
 import os
 import stat
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from envsync.errors import Wrong
@@ -127,6 +127,24 @@ class Trunk:
                 entry.size = len(inside)
                 archive.addfile(entry, io.BytesIO(inside))
         return content.getvalue()
+
+
+def repacked(tar: bytes, change: Callable[[str, bytes], bytes]) -> bytes:
+    """The archive with other contents; `change` is given a file's name and what is in it."""
+    content = io.BytesIO()
+    with (
+        tarfile.open(fileobj=io.BytesIO(tar)) as before,
+        tarfile.open(fileobj=content, mode="w", format=tarfile.PAX_FORMAT) as after,
+    ):
+        for entry in before:
+            stream = before.extractfile(entry) if entry.isreg() else None
+            if stream is None:
+                after.addfile(entry)
+                continue
+            inside = change(entry.name, stream.read())
+            entry.size = len(inside)
+            after.addfile(entry, io.BytesIO(inside))
+    return content.getvalue()
 
 
 def _archives(folder: Path) -> list[Path]:

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from envsync.access import Way
 from envsync.downloads import sums_of
 from envsync.errors import InputError
 from envsync.lock import Section, lock_file
@@ -47,16 +48,14 @@ def python_of(section: Section) -> str:
     return ".".join(version.split(".")[:2])
 
 
-def fetch_wheels(
-    spec: EnvironmentSpec, section: Section, cache: Path, tell: Tell
-) -> tuple[Parcel, ...]:
+def fetch_wheels(way: Way, section: Section, cache: Path, tell: Tell) -> tuple[Parcel, ...]:
     """The wheel of each locked line, from the cache where it is there. Raises InputError."""
     lines = wheel_lines(section)
     found = {line: _cached(line, cache) for line in lines}
     missing = [line for line in lines if found[line] is None]
     if missing:
         tell(f"pip fetches {len(missing)} wheels")
-        found |= _download(spec, section, missing, cache)
+        found |= _download(way, section, missing, cache)
     return tuple(each for each in found.values() if each)
 
 
@@ -70,7 +69,7 @@ def _cached(line: str, cache: Path) -> Parcel | None:
 
 
 def _download(
-    spec: EnvironmentSpec, section: Section, lines: Sequence[str], cache: Path
+    way: Way, section: Section, lines: Sequence[str], cache: Path
 ) -> Mapping[str, Parcel]:
     if importlib.util.find_spec("pip") is None:
         raise InputError(
@@ -80,8 +79,8 @@ def _download(
     try:
         cache.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=cache, prefix=".wheels-") as folder:
-            _run_pip(spec, section, lines, Path(folder))
-            return {line: _kept(spec, line, Path(folder), cache) for line in lines}
+            _run_pip(way, section, lines, Path(folder))
+            return {line: _kept(way.spec, line, Path(folder), cache) for line in lines}
     except OSError as error:
         raise InputError(
             f"{cache} cannot be written: {error.strerror}",
@@ -89,10 +88,11 @@ def _download(
         ) from error
 
 
-def _run_pip(spec: EnvironmentSpec, section: Section, lines: Sequence[str], folder: Path) -> None:
+def _run_pip(way: Way, section: Section, lines: Sequence[str], folder: Path) -> None:
+    spec = way.spec
     wanted = folder / "requirements.txt"
     wanted.touch(mode=0o600)
-    wanted.write_text(requirements(spec, lines), encoding="utf-8")
+    wanted.write_text(way.here(requirements(spec, lines)), encoding="utf-8")
     platforms = [word for tag in tags(section.platform.subdir) for word in ("--platform", tag)]
     version = python_of(section)
     done = subprocess.run(

@@ -7,17 +7,17 @@ import contextlib
 import html
 import io
 import threading
-import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import BinaryIO
 
 import pytest
 
 from cluster.conftest import Maker
 from cluster.lab import Cluster, Ran
+from cluster.secrecy import Watch, holders
 from envsync.demo.channel import Built, Channel, wheel
 
 SECRETS = PASSWORD, TOKEN, INDEX = "pw-3f9a1c77", "tk-5b2e8d40", "ix-91c6e0ab"
@@ -61,34 +61,6 @@ def serving(folder: Path) -> Iterator[str]:
         server.server_close()
 
 
-class Watch(threading.Thread):
-    """Reads all command lines of this machine, which is the client and the nodes, over and over."""
-
-    def __init__(self) -> None:
-        super().__init__(daemon=True)
-        self.seen: set[bytes] = set()
-        self.rounds = 0
-        self._over = threading.Event()
-
-    def run(self) -> None:
-        while not self._over.is_set():
-            for file in Path("/proc").glob("[0-9]*/cmdline"):
-                with contextlib.suppress(OSError):
-                    text = file.read_bytes()
-                    if any(secret.encode() in text for secret in SECRETS):
-                        self.seen.add(text)
-            self.rounds += 1
-            time.sleep(0.003)
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self.join()
-
-
 @pytest.fixture
 def private(make_cluster: Maker, tmp_path: Path) -> Iterator[Cluster]:
     """Two nodes, and an environment whose packages all need a credential."""
@@ -130,7 +102,7 @@ def test_no_credential_is_shown_kept_or_seen(private: Cluster, tmp_path: Path) -
             assert secret not in done.out + done.err, words
         return done
 
-    with Watch() as watch:
+    with Watch(*SECRETS) as watch:
         run("lint")
         run("lint", "--json")
         run("lock", "hosts.txt")
@@ -154,21 +126,5 @@ def test_no_credential_is_shown_kept_or_seen(private: Cluster, tmp_path: Path) -
     # conda keeps the addresses of its package cache as it needs them for the next download.
     caches = tuple(node.root / "pkgs" for node in private.nodes)
     folders = (private.folder, home, *(node.home for node in private.nodes))
-    kept = [line for folder in folders for line in holders(folder, (*own, *caches))]
+    kept = [line for folder in folders for line in holders(folder, SECRETS, (*own, *caches))]
     assert not kept, "\n".join(kept)
-
-
-def holders(folder: Path, but: Collection[Path]) -> list[str]:
-    """The files below a folder that hold a credential, with the place where they do."""
-    files = [file for file in sorted(folder.rglob("*")) if file.is_file()]
-    contents = {
-        file: file.read_bytes()
-        for file in files
-        if not file.is_symlink() and not {file, *file.parents} & {*but}
-    }
-    return [
-        f"{file}: {raw[max(0, at - 60) : at + 20]!r}"
-        for file, raw in contents.items()
-        for secret in SECRETS
-        if (at := raw.find(secret.encode())) >= 0
-    ]

@@ -27,6 +27,13 @@ deadline = 7200
 flavour = "micromamba"
 report = ["report.html", """
 name.xml"""]
+proxy = "http://me:$PW@proxy.test:3128"
+no-proxy = ["localhost", ".own.test"]
+ca-bundle = "ca.pem"
+override-node-settings = true
+
+[channel-map]
+"https://conda.anaconda.org" = "https://mirror.test/conda"
 '''
 
 
@@ -46,6 +53,11 @@ def test_every_key_with_its_line(tmp_path: Path) -> None:
         "deadline": 12,
         "flavour": 13,
         "report": 14,
+        "proxy": 16,
+        "no-proxy": 17,
+        "ca-bundle": 18,
+        "override-node-settings": 19,
+        "channel-map": 21,
     }
     assert set(config.settings) == set(KEYS)
     assert config.hosts() == "gpu[01-16],login1"

@@ -291,7 +291,7 @@ def test_an_entry_that_cannot_be_moved_in_its_line_is_told(tmp_path: Path) -> No
     written(tmp_path, "tqdm", r_txt="")
     path = tmp_path / "environment.yml"
     path.write_text(path.read_text() + "    - >-\n      -r file:r.txt\n")
-    assert "environment.yml:6: an entry that names a file" in refused(path)
+    assert "environment.yml:6: an entry that envsync has to write anew" in refused(path)
     path.write_text(path.read_text().replace(">-\n      ", "&a ") + "variables: {A: *a}\n")
     text = read_environment(path).sent.decode()
     assert '- &a "-r r.txt"\nvariables' in text

@@ -34,6 +34,7 @@ from envsync.cli.options import (
     SshConfig,
     Verbose,
 )
+from envsync.cli.reaching import Reaching
 from envsync.errors import InputError
 
 
@@ -188,6 +189,7 @@ _BUNDLES: dict[str, Callable[..., Any]] = {
     "connecting": Connecting.of,
     "selecting": Selecting.of,
     "installing": Installing.of,
+    "reaching": Reaching.of,
 }
 """Arguments of commands that stand for several options each; a bundle may hold others."""
 
@@ -219,6 +221,11 @@ def _with_config(context: typer.Context, words: dict[str, Any]) -> dict[str, Any
     config = read_config(words.get("file", DEFAULT_FILE).parent)
     said = {key.replace("-", "_"): each.value for key, each in config.settings.items()}
     said |= {"report": config.reports()} if "report" in said else {}
+    said |= {"ca_bundle": config.certificates()} if "ca_bundle" in said else {}
+    if setting := config.settings.get("channel-map"):
+        said["channel_map"] = list(setting.texts)
+    if setting := config.settings.get("no-proxy"):
+        said["no_proxy"] = ",".join(setting.texts)
     said.pop("hosts", None)
 
     def is_default(word: str) -> bool:

@@ -39,6 +39,7 @@ from envsync.cli.options import (
     Replace,
     Timeout,
 )
+from envsync.cli.reaching import Reaching
 
 
 @configured
@@ -58,6 +59,7 @@ def push(
     break_lock: BreakLock = False,
     timeout: Timeout = BUILD_TIMEOUT,
     *,
+    reaching: Reaching,
     named: Where,
     as_json: AsJson = False,
 ) -> None:
@@ -67,10 +69,12 @@ def push(
     installs. A host that holds that already is left alone. A host that fails is named with its
     cause and the next step; the others get ready, and a second push needs to do just the rest.
     """
+    from envsync.cli.access import access_of
     from envsync.cli.commands.push import Request, push, source_of
     from envsync.cli.session import ticket
     from envsync.push import PushOptions
 
+    access = access_of(reaching)
     options = PushOptions(
         ticket(break_lock=break_lock),
         timeout=timeout,
@@ -81,8 +85,9 @@ def push(
         force=force,
         replace=replace,
         only_drifted=only_drifted,
-        source=source_of(bundle, named.file, offline=offline),
+        source=source_of(bundle, named.file, access, offline=offline),
         relay=relay,
+        access=access,
     )
     request = Request(named, options, relock, no_lock, as_json)
     raise typer.Exit(push(request))
@@ -94,6 +99,7 @@ def lock(
     break_lock: BreakLock = False,
     timeout: Timeout = BUILD_TIMEOUT,
     *,
+    reaching: Reaching,
     named: Where,
     as_json: AsJson = False,
 ) -> None:
@@ -101,11 +107,14 @@ def lock(
 
     Nothing is installed. `push` does the same by itself when there is no lock for FILE.
     """
+    from envsync.cli.access import access_of
     from envsync.cli.commands.push import Request, lock
     from envsync.cli.session import ticket
     from envsync.push import PushOptions
 
-    options = PushOptions(ticket(break_lock=break_lock), timeout=timeout)
+    options = PushOptions(
+        ticket(break_lock=break_lock), timeout=timeout, access=access_of(reaching)
+    )
     request = Request(named, options, relock, as_json=as_json)
     raise typer.Exit(lock(request))
 

@@ -23,6 +23,7 @@ from envsync.cli.options import (
     Overwrite,
     Select,
 )
+from envsync.cli.reaching import ChannelMap, Reaching
 
 
 def config(file: EnvironmentFile = DEFAULT_FILE, as_json: AsJson = False) -> None:
@@ -40,6 +41,11 @@ def config(file: EnvironmentFile = DEFAULT_FILE, as_json: AsJson = False) -> Non
         "fan-out": "as fits this machine",
         "connect-timeout": "10, or ssh_config's",
         "timeout": BUILD_TIMEOUT,
+        "channel-map": "none",
+        "proxy": "none",
+        "no-proxy": "none",
+        "ca-bundle": "none",
+        "override-node-settings": "no",
         "deadline": "none",
         "report": "none",
     }
@@ -131,6 +137,7 @@ def image(
     raise typer.Exit(image(file, name, wishes, target, as_json=as_json))
 
 
+@configured
 def bundle(
     file: EnvironmentFile = DEFAULT_FILE,
     name: Name = None,
@@ -138,6 +145,7 @@ def bundle(
         Path,
         typer.Option("-o", "--output", metavar="FILE", help="Where to write it."),
     ] = Path("bundle.tar"),
+    channel_map: ChannelMap = None,
     force: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
@@ -146,9 +154,11 @@ def bundle(
     `push --bundle` sends from it. Unpacked, it is a conda channel and a folder of wheels, for
     `conda env create` by hand.
     """
+    from envsync.cli.access import access_of
     from envsync.cli.commands.bundle import bundle
 
-    raise typer.Exit(bundle(file, name, output, force=force, as_json=as_json))
+    access = access_of(Reaching.of(channel_map))
+    raise typer.Exit(bundle(file, name, output, access, force=force, as_json=as_json))
 
 
 def demo(

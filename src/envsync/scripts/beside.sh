@@ -3,5 +3,5 @@
 
 # What may lie beside a prefix, by suffix: what it was made from.
 beside() {
-    echo yml lock explicit.txt pip.txt direct.txt origin.txt state files.tar
+    echo yml lock explicit.txt pip.txt direct.txt origin.txt state files.tar ca.pem
 }

@@ -3,18 +3,28 @@
 # package manager says; standard output gets one word: `sealed` or `built`.
 #
 # $1  prefix   $2  text of as_job.sh   $3  where relative paths of pip begin; may be empty
-# $4  `offline` where pip is to keep to what its requirements say   $5...  the command that fills it
+# $4  `offline` where pip is to keep to what its requirements say
+# $5  netrc   $6  proxy   $7  hosts without it   $8  `override`   $9  index (see lend.sh)
+# $10 mirrors (see recall.sh)   $11...  the command that fills it
 #
 # Beside the prefix may lie requirements that pip adds (.pip.txt, with hashes; .direct.txt, which
 # cannot have one), the addresses that it is to have on record where it was given a file
-# (.origin.txt), the environment's variables (.state), and what the environment file refers
-# to (.files.tar), which is unpacked into .files and stays: an editable package is there.
+# (.origin.txt), the environment's variables (.state), certificates (.ca.pem), and what the
+# environment file refers to (.files.tar), which is unpacked into .files and stays: an editable
+# package is there.
 
 prefix=$1
 as_job=$2
 folder=$3
 offline=$4
-shift 4
+netrc=$5
+proxy=$6
+no_proxy_for=$7
+override=$8
+index=$9
+shift 9
+mirrors=$1
+shift
 lock=${prefix%/*/*}/.building
 
 # One builder at a time: conda's package cache suffers from two, an earlier push may still be at
@@ -52,6 +62,7 @@ done
 trap 'rm -rf "$lock"' EXIT
 trap 'exit 143' HUP INT TERM
 own || exit 1
+rm -f "$lock/netrc" "$lock/certificates.pem" # of a build that was killed
 
 if [ -e "$prefix/.sealed" ]; then
     echo sealed
@@ -77,31 +88,36 @@ if [ -n "$offline" ]; then
     unset PIP_INDEX_URL PIP_EXTRA_INDEX_URL PIP_FIND_LINKS PIP_PROXY
     export PIP_CONFIG_FILE=/dev/null PIP_NO_INDEX=1
 fi
+lend "$lock" "$prefix.ca.pem" "${1%/*/*}" "$netrc" "$proxy" "$no_proxy_for" "$override" "$index" ||
+    exit 1
 
 give_up() { # exit code
     rm -rf "$prefix" "$prefix.files"
     exit "$1"
 }
 
-# What pip has on record of a package (PyPA, "Recording the Direct URL Origin"), with its hash.
-recall='
-import base64, csv, hashlib, importlib.metadata, json, sys
-for line in open(sys.argv[1]):
-    name, address = line.split()
-    files = {each.name: each.locate() for each in importlib.metadata.distribution(name).files
-             if each.parent.name.endswith(".dist-info")}
-    origin = json.loads(files["direct_url.json"].read_text())
-    raw = json.dumps({**origin, "url": address}, sort_keys=True).encode()
-    digest = base64.urlsafe_b64encode(hashlib.sha256(raw).digest()).decode().rstrip("=")
-    with open(files["RECORD"], newline="") as record:
-        rows = list(csv.reader(record))
-    for row in rows:
-        if row[0].endswith(".dist-info/direct_url.json"):
-            row[1:] = ["sha256=" + digest, str(len(raw))]
-    files["direct_url.json"].write_bytes(raw)
-    with open(files["RECORD"], "w", newline="") as record:
-        csv.writer(record, lineterminator="\n").writerows(rows)
-'
+fill() { # the command that fills it
+    {
+        "$@" </dev/null 2>&1
+        echo $? >"$lock/code"
+    } | tee "$lock/said" >&2
+    read -r code <"$lock/code" && return "$code"
+}
+
+# conda before 25.1 adds what it gets for an explicit list to what a download that was cut off
+# has left (github.com/conda/conda/issues/13488), and is at odds with the checksum each time.
+drop_parts() {
+    grep -q '^ChecksumMismatchError' "$lock/said" || return 1
+    sed -n 's|^ *download saved to: \(/.*\)/[^/]*$|\1|p' "$lock/said" | sort -u |
+        while IFS= read -r cache; do
+            sed -n -e 's/#.*//' -e 's|.*/||p' "$prefix.explicit.txt" |
+                while IFS= read -r name; do
+                    rm -f "$cache/$name.partial"
+                done
+        done
+    rm -rf "$prefix"
+    echo "once more, without what earlier downloads left" >&2
+}
 
 pip_install() {
     as_pip "$prefix" "$as_job" install --no-deps "$@" </dev/null >&2
@@ -116,16 +132,16 @@ fi
 if [ -n "$folder" ]; then
     cd "$folder" || give_up $?
 fi
-"$@" </dev/null >&2 || give_up $?
+fill "$@" || { drop_parts && fill "$@"; } || give_up "${code:-1}"
 if [ -e "$prefix.pip.txt" ]; then
     pip_install --require-hashes --requirement "$prefix.pip.txt" || give_up $?
-fi
-if [ -e "$prefix.origin.txt" ]; then
-    "$prefix/bin/python" -I -c "$recall" "$prefix.origin.txt" >&2 </dev/null || give_up $?
 fi
 if [ -e "$prefix.direct.txt" ]; then
     pip_install --requirement "$prefix.direct.txt" || give_up $?
 fi
+origins=$prefix.origin.txt
+[ -e "$origins" ] || origins=
+{ recall_conda "$prefix" "$mirrors" && recall_pip "$prefix" "$origins" "$mirrors"; } || give_up $?
 if [ -e "$prefix.state" ]; then
     cp "$prefix.state" "$prefix/conda-meta/state" || give_up $?
 fi

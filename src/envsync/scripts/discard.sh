@@ -11,4 +11,4 @@ esac
 for suffix in $(beside); do
     rm -f "$1.$suffix"
 done
-rm -rf "$1" "$1.files"
+rm -rf "$1" "$1.files" "$1.lent"

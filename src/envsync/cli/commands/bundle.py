@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from envsync.access import Access
 from envsync.bundle import write_bundle
 from envsync.downloads import cache_folder
 from envsync.errors import ExitCode, InputError
@@ -17,7 +18,9 @@ from envsync.render.envelope import envelope
 from envsync.supply import Internet
 
 
-def bundle(file: Path, name: str | None, output: Path, *, force: bool, as_json: bool) -> int:
+def bundle(
+    file: Path, name: str | None, output: Path, access: Access, *, force: bool, as_json: bool
+) -> int:
     """Fetch what the lock beside the file names, and write all of it to one file."""
     if output.exists() and not force:
         raise InputError("it is there already", file=str(output), hint="--force writes over it")
@@ -34,7 +37,8 @@ def bundle(file: Path, name: str | None, output: Path, *, force: bool, as_json: 
     spec, out = manifest.spec, console(stderr=as_json)
     reading.notices(out, spec.notices)
     with console(stderr=True).status("") as status:
-        made = write_bundle(output, spec, lock, Internet(cache_folder("packages")), status.update)
+        source = Internet(cache_folder("packages"), access)
+        made = write_bundle(output, spec, lock, source, status.update)
     out.print(
         f"{output} written: {made.packages} packages and {made.wheels} wheels for"
         f" {len(lock.sections)} platform{'s' if len(lock.sections) > 1 else ''},"

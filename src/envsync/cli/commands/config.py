@@ -20,7 +20,7 @@ def config(file: Path, defaults: Mapping[str, Any], *, as_json: bool) -> int:
         setting = found.settings.get(key)
         rows.append(
             (key, ", ".join(map(str, setting.texts)), f"{setting.file}:{setting.line}")
-            if setting and isinstance(setting.value, str | list)
+            if setting and isinstance(setting.value, str | list | dict)
             else (key, str(setting.value), f"{setting.file}:{setting.line}")
             if setting
             else (key, str(defaults[key]), "default")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from envsync.access import Access
 from envsync.cli.bundles import Where
 from envsync.cli.history import Deeds
 from envsync.cli.options import Launcher
@@ -24,7 +25,7 @@ from envsync.push import push as push_to
 from envsync.recipe import remembered
 from envsync.render import changes, envelope, reading
 from envsync.report import traffic
-from envsync.solve import make_lock
+from envsync.solve import Solving, make_lock
 from envsync.store import LastPush, Store, write_whole
 
 
@@ -79,7 +80,7 @@ class _Memory:
         )
 
 
-def source_of(bundle: Path | None, file: Path, *, offline: bool) -> Source | None:
+def source_of(bundle: Path | None, file: Path, access: Access, *, offline: bool) -> Source | None:
     """Where the files come from that are sent; None where the hosts fetch them themselves.
 
     Beside `file` what a bundle says of the environment is put where it is missing.
@@ -91,7 +92,7 @@ def source_of(bundle: Path | None, file: Path, *, offline: bool) -> Source | Non
         from envsync.downloads import cache_folder  # noqa: PLC0415 (see above)
         from envsync.supply import Internet  # noqa: PLC0415
 
-        return Internet(cache_folder("packages"))
+        return Internet(cache_folder("packages"), access)
     from envsync.unbundle import read_bundle, settle  # noqa: PLC0415
 
     found = read_bundle(bundle)
@@ -187,8 +188,9 @@ def lock(request: Request) -> int:
         )
     session = _session("lock", request, inputs, logged=False)
     with session:
-        ticket, timeout = request.options.ticket, request.options.timeout
-        made = make_lock(session.fleet, inputs.chosen.hosts, spec, before, ticket, timeout)
+        ticket = request.options.ticket
+        solving = Solving(request.options.timeout, request.options.access)
+        made = make_lock(session.fleet, inputs.chosen.hosts, spec, before, ticket, solving)
     if made.sections and made != before:
         _write_lock(request.where.file, made)
     file = lock_file(request.where.file)
@@ -220,6 +222,7 @@ def _read(request: Request, *, switching: bool) -> _Inputs:
                 file=str(request.where.file),
                 hint="name an environment file with -f, or leave the option out",
             )
+        request.options.access.way(manifest.spec).must_be_solvable()
         return _Inputs(chosen, manifest, None, tuple(notices))
     found, why = lock_beside(manifest, request.where.file)
     if request.options.source and found is None:
@@ -231,6 +234,7 @@ def _read(request: Request, *, switching: bool) -> _Inputs:
     if why:
         notices.append(Notice(f"not used: {why}; solving anew", str(lock_file(request.where.file))))
     if found is None or (request.relock and not manifest.lock):
+        request.options.access.way(manifest.spec).must_be_solvable()
         found = Lock((), tuple((key, digest(raw)) for key, raw in manifest.sources.items()))
     return _Inputs(chosen, manifest, found, tuple(notices))
 
