@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from cluster.conftest import lab, make_cluster, warm_packages
+from cluster.conftest import lab, make_cluster, pytest_collection_modifyitems, warm_packages
 
-__all__ = ["lab", "make_cluster", "warm_packages"]
+__all__ = ["lab", "make_cluster", "pytest_collection_modifyitems", "warm_packages"]

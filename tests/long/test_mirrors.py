@@ -13,10 +13,10 @@ import pytest
 
 from cluster.conftest import Maker
 from cluster.lab import Cluster, Lab, Node, Ran
-from cluster.proxy import Proxy, authority
 from cluster.secrecy import Watch, holders
 from cluster.waiting import processes_below, wait_until
 from cluster.web import Web
+from long.proxy import Proxy, authority
 
 PASSWORD = "pw-7c20e4b9"  # noqa: S105 (of a server that lives as long as a test)
 WHEEL = "numlike-2.1.0-py3-none-any.whl"

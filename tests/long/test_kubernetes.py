@@ -16,8 +16,8 @@ import pytest
 import yaml
 
 from cluster.conftest import Maker
-from cluster.containers import Stage, build
 from cluster.lab import Cluster, Lab, Node
+from long.containers import Stage, build
 
 EXAMPLE = Path(__file__).parents[2] / "examples/kubernetes/verify.yml"
 NAME = "nlp-pretrain-a100"
