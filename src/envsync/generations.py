@@ -35,6 +35,8 @@ FROZEN = (
 QUICK = 60.0
 """Seconds that a step may take which only writes a few bytes."""
 
+_BUILD = ("as_pip.sh", "lend.sh", "recall.sh", "mend.sh", "build.sh")
+
 SLOW = 500_000
 """Bytes a second that an upload may be as slow as."""
 
@@ -118,7 +120,7 @@ class Slot:
         Answers `built`, or `sealed` when it is there already.
         """
         return Command(
-            "".join(map(scripts.load, ("as_pip.sh", "lend.sh", "recall.sh", "build.sh"))),
+            "".join(map(scripts.load, _BUILD)),
             (
                 self.prefix,
                 scripts.load("as_job.sh"),

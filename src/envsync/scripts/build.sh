@@ -83,6 +83,8 @@ esac
 # environment would lack the package on just this node.
 unset PYTHONPATH PYTHONHOME PIP_USER PIP_TARGET PIP_PREFIX PIP_REQUIRE_VIRTUALENV
 export PYTHONNOUSERSITE=1 PIP_NO_INPUT=1 PYTHONUNBUFFERED=1 PIP_DISABLE_PIP_VERSION_CHECK=1
+# What conda says of a package that is not whole is acted on here.
+export CONDA_SAFETY_CHECKS=warn
 if [ -n "$offline" ]; then
     # An index that cannot be reached would be asked again and again.
     unset PIP_INDEX_URL PIP_EXTRA_INDEX_URL PIP_FIND_LINKS PIP_PROXY
@@ -96,27 +98,12 @@ give_up() { # exit code
     exit "$1"
 }
 
-fill() { # the command that fills it
+fill() { # the command that fills it; sets code
     {
         "$@" </dev/null 2>&1
         echo $? >"$lock/code"
     } | tee "$lock/said" >&2
-    read -r code <"$lock/code" && return "$code"
-}
-
-# conda before 25.1 adds what it gets for an explicit list to what a download that was cut off
-# has left (github.com/conda/conda/issues/13488), and is at odds with the checksum each time.
-drop_parts() {
-    grep -q '^ChecksumMismatchError' "$lock/said" || return 1
-    sed -n 's|^ *download saved to: \(/.*\)/[^/]*$|\1|p' "$lock/said" | sort -u |
-        while IFS= read -r cache; do
-            sed -n -e 's/#.*//' -e 's|.*/||p' "$prefix.explicit.txt" |
-                while IFS= read -r name; do
-                    rm -f "$cache/$name.partial"
-                done
-        done
-    rm -rf "$prefix"
-    echo "once more, without what earlier downloads left" >&2
+    read -r code <"$lock/code" || code=1
 }
 
 pip_install() {
@@ -132,7 +119,18 @@ fi
 if [ -n "$folder" ]; then
     cd "$folder" || give_up $?
 fi
-fill "$@" || { drop_parts && fill "$@"; } || give_up "${code:-1}"
+# Twice more at most: a cut may have left both parts of a download and halves of a package. Once,
+# if conda was content with what it warned of: then that may be so in the package itself.
+for more in 2 1 0; do
+    fill "$@"
+    if [ "$more" -eq 0 ] || { [ "$code" -eq 0 ] && [ "$more" -lt 2 ]; }; then
+        break
+    fi
+    drop_parts "$lock/said" "$prefix.explicit.txt" || drop_halves "$lock/said" || break
+    rm -rf "$prefix"
+    echo "once more, without what a conda that was killed has left in the package cache" >&2
+done
+[ "$code" -eq 0 ] || give_up "$code"
 if [ -e "$prefix.pip.txt" ]; then
     pip_install --require-hashes --requirement "$prefix.pip.txt" || give_up $?
 fi
