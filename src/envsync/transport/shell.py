@@ -10,11 +10,14 @@ evaluated; quoting is `shlex`'s, for POSIX `sh` alone.
 `head -c N` reads no byte too many, also from a pipe (unlike a shell that reads its script
 from standard input, which POSIX lets read ahead only on seekable files, and dash does). A
 command line can be read by every user of the node, so no script and no argument stands in one;
-and each program on the way costs a node a millisecond of CPU, so there are no more of them.
+and each process on the way costs a node a millisecond of CPU. So a short prologue is read by the
+shell's own `read`, which takes a byte at a time from a pipe, and a script runs in a subshell only
+where it must.
 """
 
 from __future__ import annotations
 
+import re
 import secrets
 import shlex
 import time
@@ -27,6 +30,13 @@ from envsync.transport.answer import KILL_GRACE, Answer
 from envsync.transport.streams import Feed
 
 _EVAL = "/bin/sh -c 'eval \"$(head -c {size})\"'"
+# What is left of IFS is its last character, a newline: in csh none can stand between quotes.
+_EVAL_LINES = (
+    "/bin/sh -c '_s=;_n={lines};while [ $_n -gt 0 ];do IFS= read -r _l||exit;"
+    '_s=$_s$_l${{IFS#??}};_n=$((_n-1));done;eval "$_s"\''
+)
+_CHEAP_LINES = 1500
+"""Bytes of a prologue up to which that takes less CPU than another program (half, at 250)."""
 _LIMIT = "timeout -k {grace} {limit}"
 
 _BEGIN = """\
@@ -38,17 +48,22 @@ printf %s {mark}; printf %s {mark} >&2
 exit $rc
 """
 
-# With input of its own the script reads what follows the prologue. All of it is under the limit,
-# and the script in a subshell, so that its `exit` does not take the closing mark with it.
-_FED_WIRE = f"exec {_LIMIT} {_EVAL}"
-_FED = f"{_BEGIN}( eval {{script}} )\nrc=$?\n{_END}"
+# With input of its own the script reads what follows the prologue. All of it is under the limit.
+# The script's `exit` does not take the closing mark with it; where it makes itself another
+# program, or has a trap of its own, only a subshell is safe from that.
+_FED = f"""\
+{_BEGIN}\
+trap 'printf %s {{mark}}; printf %s {{mark}} >&2' EXIT
+eval {{script}}
+"""
+_FED_APART = f"{_BEGIN}( eval {{script}} )\nrc=$?\n{_END}"
+_APART = re.compile(r"\b(exec|trap|eval)\b")
 
 # Without input, standard input is a tether: its end means that nobody listens any more, and
 # the script is ended. `timeout` leads a process group, so its children end with it. A
 # signal in the moment when it forks ends it alone, so the group is ended as well. The script
 # reaches the shell that is limited in time through its environment; a long one through a pipe,
 # which takes one more process (execve(2): MAX_ARG_STRLEN is 128 KiB).
-_TETHERED_WIRE = f"exec {_EVAL}"
 _TETHERED = f"""\
 exec 3<&0 </dev/null
 script={{script}}
@@ -179,6 +194,13 @@ def step_wire(exchange: Exchange, folder: str = "") -> str:
     )
 
 
+def _reader(prologue: bytes) -> str:
+    """The words that have a prologue read from standard input, and evaluated."""
+    if len(prologue) > _CHEAP_LINES:
+        return _EVAL.format(size=len(prologue))
+    return _EVAL_LINES.format(lines=prologue.count(b"\n"))
+
+
 class Exchange(Answer):
     """One command's way over the wire, whatever carries the bytes.
 
@@ -201,13 +223,15 @@ class Exchange(Answer):
         """What stands before and after the script's own output."""
         super().__init__(self.mark, command.timeout, on_line, clock)
         limit = {"grace": KILL_GRACE, "limit": max(1, round(command.timeout))}
-        tethered = stdin is None
-        wire, template = (_TETHERED_WIRE, _TETHERED) if tethered else (_FED_WIRE, _FED)
         script = shlex.quote(script_text(command))
+        template = _TETHERED
+        if stdin is not None:
+            template = _FED_APART if _APART.search(command.script) else _FED
         start = _SHORT if len(script.encode()) < _MOST_IN_ENVIRONMENT else _LONG
         words = {"mark": self.mark, "script": script, "start": start.format(**limit)}
         prologue = template.format(**words, **limit).encode()
-        self.wire = wire.format(size=len(prologue), **limit)
+        self.wire = "exec " + ("" if stdin is None else f"{_LIMIT.format(**limit)} ")
+        self.wire += _reader(prologue)
         self.prologue_size = len(prologue)
         self.feed = Feed(lead + prologue, stdin, on_line)
         self.close_input = stdin is not None

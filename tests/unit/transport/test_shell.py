@@ -14,6 +14,7 @@ from envsync.ports import Command, Piece
 from envsync.transport.shell import Exchange, script_text
 from envsync.transport.streams import Frame, Lines
 
+LONG = "# a line that does nothing and takes its time\n" * 100
 HOSTILE = ["x; touch /tmp/p", "it's", '"', "$(id)", "`id`", "a\nb", "", "-n", "!!", "*", "~", "é"]
 
 
@@ -35,18 +36,26 @@ def through(shell: list[str], exchange: Exchange) -> subprocess.CompletedProcess
 
 def test_login_shell_sees_only_constant_words_and_numbers() -> None:
     wires = {
-        re.sub(r"\d+", "N", Exchange(Command("exit 0", tuple(HOSTILE), stdin)).wire)
+        re.sub(r"\d+", "N", Exchange(Command(script, tuple(HOSTILE), stdin)).wire)
         for stdin in (None, b"", b"payload")
+        for script in ("exit 0", LONG + "exit 0")
     }
+    lines = (
+        "_s=;_n=N;while [ $_n -gt N ];do IFS= read -r _l||exit;"
+        '_s=$_s$_l${IFS#??};_n=$((_n-N));done;eval "$_s"'
+    )
     assert wires == {
+        f"exec /bin/sh -c '{lines}'",
+        f"exec timeout -k N N /bin/sh -c '{lines}'",
         "exec /bin/sh -c 'eval \"$(head -c N)\"'",
         "exec timeout -k N N /bin/sh -c 'eval \"$(head -c N)\"'",
     }
 
 
+@pytest.mark.parametrize("before", ["", LONG], ids=["short", "long"])
 @pytest.mark.parametrize("shell", [["/bin/sh"], ["/bin/bash"], ["tcsh"], ["fish"]])
-def test_arguments_arrive_unchanged_through_any_login_shell(shell: list[str]) -> None:
-    exchange = Exchange(Command('printf "%s\\0" "$@"', tuple(HOSTILE), stdin=b""))
+def test_arguments_arrive_unchanged_through_any_login_shell(shell: list[str], before: str) -> None:
+    exchange = Exchange(Command(before + 'printf "%s\\0" "$@"', tuple(HOSTILE), stdin=b""))
     done = through(shell, exchange)
     exchange.feed_stdout(done.stdout)
     exchange.feed_stderr(done.stderr)
@@ -61,11 +70,49 @@ def test_script_reads_exactly_its_own_input() -> None:
     assert exchange.finish(done.returncode).stdout == payload
 
 
-def test_exit_code_is_data() -> None:
-    exchange = Exchange(Command("exit 7", stdin=b""))
-    done = through(["/bin/sh"], exchange)
+@pytest.mark.parametrize("sh", ["dash", "bash --posix"])
+@pytest.mark.parametrize(
+    "script",
+    [
+        "exit 7",
+        "(exit 7)",
+        "f() { echo said; return 7; }; f",
+        "set -e; (exit 7); echo not said",
+        "( echo said; exit 7 ) | cat >/dev/null; exit 7",
+        "x=$(echo said; exit 7)",
+        "exec sh -c 'exit 7'",
+        "trap 'exit 7' EXIT",
+        "trap '' TERM; exit 7",
+        'eval "exit 7"',
+    ],
+)
+def test_exit_code_is_data_however_the_script_ends(script: str, sh: str) -> None:
+    exchange = Exchange(Command(f"echo begun; echo begun >&2; {script}", stdin=b""))
+    wire = exchange.wire.replace("/bin/sh", sh)
+    done = subprocess.run(
+        ["/bin/sh", "-c", wire], input=whole(exchange), capture_output=True, check=False
+    )
     exchange.feed_stdout(done.stdout)
-    assert exchange.finish(done.returncode).exit_code == 7
+    exchange.feed_stderr(done.stderr)
+    answer = exchange.finish(done.returncode)
+    assert (answer.exit_code, answer.stdout.splitlines()[0]) == (7, b"begun")
+    assert answer.stderr == b"begun\n"
+
+
+@pytest.mark.parametrize("sh", ["dash", "bash --posix"])
+def test_short_script_finds_the_environment_as_it_was(sh: str) -> None:
+    exchange = Exchange(
+        Command('printf "%s|" "$n" "$s" "$l" "$IFS"; a="1 2"; set -- $a; echo $#', stdin=b"")
+    )
+    done = subprocess.run(
+        ["/bin/sh", "-c", exchange.wire.replace("/bin/sh", sh)],
+        input=whole(exchange),
+        capture_output=True,
+        check=False,
+        env={"n": "1", "s": "2", "l": "3", "IFS": "x", "PATH": "/usr/bin:/bin"},
+    )
+    exchange.feed_stdout(done.stdout)
+    assert exchange.finish(done.returncode).text == "1|2|3| \t\n|2\n"
 
 
 def test_frame_cuts_noise_even_byte_by_byte() -> None:
