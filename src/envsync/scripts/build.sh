@@ -106,6 +106,11 @@ fill() { # the command that fills it; sets code
     read -r code <"$lock/code" || code=1
 }
 
+again() { # as fill
+    rm -rf "$prefix"
+    fill "$@"
+}
+
 pip_install() {
     as_pip "$prefix" "$as_job" install --no-deps "$@" </dev/null >&2
 }
@@ -119,17 +124,12 @@ fi
 if [ -n "$folder" ]; then
     cd "$folder" || give_up $?
 fi
-# Twice more at most: a cut may have left both parts of a download and halves of a package. Once,
-# if conda was content with what it warned of: then that may be so in the package itself.
-for more in 2 1 0; do
-    fill "$@"
-    if [ "$more" -eq 0 ] || { [ "$code" -eq 0 ] && [ "$more" -lt 2 ]; }; then
-        break
-    fi
-    drop_parts "$lock/said" "$prefix.explicit.txt" || drop_halves "$lock/said" || break
-    rm -rf "$prefix"
-    echo "once more, without what a conda that was killed has left in the package cache" >&2
-done
+fill "$@"
+if drop_parts "$lock/said" "$prefix.explicit.txt"; then again "$@"; fi
+# After an error once more: a package whose info is cut off hides others. What conda merely warns
+# of may be so in the package itself, and is then installed as it is.
+if drop_halves "$lock/said"; then again "$@"; fi
+if [ "$code" -ne 0 ] && drop_halves "$lock/said"; then again "$@"; fi
 [ "$code" -eq 0 ] || give_up "$code"
 if [ -e "$prefix.pip.txt" ]; then
     pip_install --require-hashes --requirement "$prefix.pip.txt" || give_up $?

@@ -3,19 +3,22 @@
 
 # What a conda that was killed leaves in the package cache fails every later install there, or
 # spoils it with no more than a warning. Each of these takes away what conda's words blame on it,
-# and is true if that was anything: then another try may go well.
+# says so on standard error, and is true if that was anything: then another try may go well.
 
 # conda before 25.1 adds what it gets for an explicit list to what a download that was cut off
 # has left (github.com/conda/conda/issues/13488), and is at odds with the checksum each time.
 drop_parts() { # what conda said, the explicit list
     [ -e "$2" ] && grep -q '^ChecksumMismatchError' "$1" || return 1
-    sed -n 's|^ *download saved to: \(/.*\)/[^/]*$|\1|p' "$1" | sort -u |
-        while IFS= read -r cache; do
-            sed -n -e 's/#.*//' -e 's|.*/||p' "$2" |
-                while IFS= read -r name; do
-                    rm -f "$cache/$name.partial"
-                done
-        done
+    parts=$(
+        sed -n 's|^ *download saved to: \(/.*\)/[^/]*$|\1|p' "$1" | sort -u |
+            while IFS= read -r cache; do
+                sed -n -e 's/#.*//' -e 's|.*/||p' "$2" |
+                    while IFS= read -r name; do
+                        printf '%s\n' "$cache/$name.partial"
+                    done
+            done
+    )
+    drop "fetching anew what was cut off" "$parts"
 }
 
 # conda takes a package with an info/index.json for unpacked, however little else of it is there.
@@ -27,16 +30,7 @@ drop_halves() { # what conda said
                 halves_in "$cache"
             done
     )
-    printf '%s\n' "$halves" | sort -u | {
-        dropped=1
-        while IFS= read -r half; do
-            # Nothing goes that does not lie in a package cache.
-            if [ -e "${half%/*}/urls.txt" ] && [ -d "$half/info" ]; then
-                rm -rf "$half" && dropped=0
-            fi
-        done
-        [ "$dropped" -eq 0 ]
-    }
+    drop "unpacking anew what is not whole" "$(printf '%s\n' "$halves" | sort -u)"
 }
 
 # Where its info is cut off, conda ends with a report that names only its caches. Missing, or a
@@ -52,4 +46,19 @@ halves_in() { # package cache
             ' "$part" 2>/dev/null || printf '%s\n' "${info%/info}"
         done
     done
+}
+
+# Removes what there is of these paths and lies in a package cache.
+drop() { # what is said of each, paths, a line each
+    dropped=1
+    while IFS= read -r path; do
+        if [ -e "$path" ] && [ -n "${path##*/}" ] && [ -e "${path%/*}/urls.txt" ] &&
+            rm -rf "$path"; then
+            echo "$1: $path" >&2
+            dropped=0
+        fi
+    done <<END
+$2
+END
+    return "$dropped"
 }
