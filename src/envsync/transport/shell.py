@@ -1,8 +1,8 @@
 """The one place where shell text is made.
 
 A login shell may be bash, dash, csh, fish or zsh, and its start-up files may print. So the
-only words it ever sees are `exec timeout -k 10 S /bin/sh -c 'eval "$(head -c N)"'`, which all
-of them read alike. The program itself comes down standard input: N bytes of a *prologue*, which
+only words it ever sees are `exec timeout -k 10 S /bin/sh -c 'eval "$(head -c N)"'`, or a loop of
+`read` in place of `head`, which all of them read alike. The program itself comes down standard input: N bytes of a *prologue*, which
 holds the script with its arguments and prints the marks that frame the answer; then the
 script's own input. Nothing but numbers, a random mark and quoted text varies in what is
 evaluated; quoting is `shlex`'s, for POSIX `sh` alone.
@@ -36,7 +36,7 @@ _EVAL_LINES = (
     '_s=$_s$_l${{IFS#??}};_n=$((_n-1));done;eval "$_s"\''
 )
 _CHEAP_LINES = 1500
-"""Bytes of a prologue up to which that takes less CPU than another program (half, at 250)."""
+"""Bytes of a prologue up to which that takes less CPU than the start of `head`, in dash."""
 _LIMIT = "timeout -k {grace} {limit}"
 
 _BEGIN = """\
@@ -230,8 +230,8 @@ class Exchange(Answer):
         start = _SHORT if len(script.encode()) < _MOST_IN_ENVIRONMENT else _LONG
         words = {"mark": self.mark, "script": script, "start": start.format(**limit)}
         prologue = template.format(**words, **limit).encode()
-        self.wire = "exec " + ("" if stdin is None else f"{_LIMIT.format(**limit)} ")
-        self.wire += _reader(prologue)
+        limited = "" if stdin is None else f"{_LIMIT.format(**limit)} "
+        self.wire = f"exec {limited}{_reader(prologue)}"
         self.prologue_size = len(prologue)
         self.feed = Feed(lead + prologue, stdin, on_line)
         self.close_input = stdin is not None
