@@ -2,10 +2,10 @@
 
 A login shell may be bash, dash, csh, fish or zsh, and its start-up files may print. So the
 only words it ever sees are `exec timeout -k 10 S /bin/sh -c 'eval "$(head -c N)"'`, or a loop of
-`read` in place of `head`, which all of them read alike. The program itself comes down standard input: N bytes of a *prologue*, which
-holds the script with its arguments and prints the marks that frame the answer; then the
-script's own input. Nothing but numbers, a random mark and quoted text varies in what is
-evaluated; quoting is `shlex`'s, for POSIX `sh` alone.
+`read` in place of `head`, which all of them read alike. The program itself comes down standard
+input: N bytes of a *prologue*, which holds the script with its arguments and prints the marks
+that frame the answer; then the script's own input. Nothing but numbers, a random mark and quoted
+text varies in what is evaluated; quoting is `shlex`'s, for POSIX `sh` alone.
 
 `head -c N` reads no byte too many, also from a pipe (unlike a shell that reads its script
 from standard input, which POSIX lets read ahead only on seekable files, and dash does). A
