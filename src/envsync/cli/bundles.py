@@ -11,6 +11,7 @@ from typing import Any
 
 import typer
 
+from envsync.cli.choices import Launcher
 from envsync.cli.installing import Installing
 from envsync.cli.options import (
     DEFAULT_FILE,
@@ -24,7 +25,6 @@ from envsync.cli.options import (
     FanOut,
     Identity,
     KnownHosts,
-    Launcher,
     LauncherOption,
     Limit,
     MaxFailures,

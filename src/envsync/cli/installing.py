@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from envsync.cli.options import FlavourName, FlavourOption, bounded
+from envsync.cli.choices import FlavourName
+from envsync.cli.options import FlavourOption, bounded
 
 Installer = Annotated[
     list[Path] | None,

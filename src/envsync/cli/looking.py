@@ -11,13 +11,13 @@ from typing import Annotated
 import typer
 
 from envsync.cli.bundles import Connecting, Selecting, Where, configured
+from envsync.cli.choices import FailOn
 from envsync.cli.options import (
     DEFAULT_FILE,
     AsJson,
     CollectiveOption,
     Deep,
     EnvironmentFile,
-    FailOn,
     FailOnOption,
     Interface,
     MaybeHosts,

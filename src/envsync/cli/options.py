@@ -2,62 +2,15 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from envsync.cli.choices import Backend, FailOn, FlavourName, Group, Launcher
 from envsync.limits import LONGEST, MOST_AT_ONCE
 
 DEFAULT_FILE = Path("environment.yml")
-
-
-class Launcher(StrEnum):
-    """How commands reach a host."""
-
-    SSH = "ssh"
-    LOCAL = "local"
-    SLURM = "slurm"
-
-
-class Group(StrEnum):
-    """What rows of a diff are grouped by."""
-
-    TORCH = "torch"
-    CONDA = "conda"
-    PIP = "pip"
-    SYSTEM = "system"
-    VARIABLES = "variables"
-
-
-class FailOn(StrEnum):
-    """From which level on a finding makes verify fail."""
-
-    ERROR = "error"
-    WARNING = "warning"
-
-
-class Backend(StrEnum):
-    """What carries an all-reduce; see `envsync.probes.collective`."""
-
-    GLOO = "gloo"
-    NCCL = "nccl"
-
-
-class FlavourName(StrEnum):
-    """What `envsync bootstrap` installs."""
-
-    MINIFORGE = "miniforge"
-    MINICONDA = "miniconda"
-    MICROMAMBA = "micromamba"
-
-
-class ImageFormat(StrEnum):
-    """What reads the text that `envsync image` prints."""
-
-    DOCKER = "docker"
-    APPTAINER = "apptainer"
 
 
 def bounded(seconds: float | None) -> float | None:

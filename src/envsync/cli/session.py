@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from typing import Self
 
 from envsync.cli.bundles import Connecting
-from envsync.cli.options import Launcher
+from envsync.cli.choices import Launcher
 from envsync.cli.questions import Questions, password
 from envsync.commit import doubtful
 from envsync.errors import ExitCode, InputError

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from envsync.cli.bundles import Connecting, Where
-from envsync.cli.options import DEFAULT_FILE, Launcher
+from envsync.cli.choices import Launcher
+from envsync.cli.options import DEFAULT_FILE
 from envsync.config import OWN, read_config
 from envsync.errors import InputError
 from envsync.inventory import (

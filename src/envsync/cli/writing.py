@@ -11,13 +11,13 @@ from typing import Annotated
 import typer
 
 from envsync.cli.bundles import configured
+from envsync.cli.choices import ImageFormat
 from envsync.cli.options import (
     BUILD_TIMEOUT,
     DEFAULT_FILE,
     AsJson,
     EnvironmentFile,
     Ignore,
-    ImageFormat,
     Name,
     Output,
     Overwrite,

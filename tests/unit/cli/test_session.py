@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from envsync.cli.bundles import Connecting
-from envsync.cli.options import Launcher
+from envsync.cli.choices import Launcher
 from envsync.cli.session import limits
 from envsync.errors import InputError
 from envsync.limits import MOST_AT_ONCE

@@ -6,8 +6,8 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from envsync.cli.choices import ImageFormat
 from envsync.cli.commands.init import Target
-from envsync.cli.options import ImageFormat
 from envsync.errors import ExitCode, InputError
 from envsync.image import BASE, apptainer, blueprint, choose, dockerfile, own_wheel
 from envsync.lock import lock_file

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 
 from envsync.cli.bundles import Connecting, Where
-from envsync.cli.options import Launcher
+from envsync.cli.choices import Launcher
 from envsync.cli.session import Session
 from envsync.cli.target import find_hosts
 from envsync.inventory import job_of

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from envsync.access import Access
 from envsync.cli.bundles import Where
+from envsync.cli.choices import Launcher
 from envsync.cli.history import Deeds
-from envsync.cli.options import Launcher
 from envsync.cli.session import Session
 from envsync.cli.target import Chosen, left_behind, named_hosts
 from envsync.compare import Row, compare

@@ -13,7 +13,7 @@ from typing import Any
 from rich.text import Text
 
 from envsync.cli.bundles import Where
-from envsync.cli.options import FailOn, Launcher
+from envsync.cli.choices import FailOn, Launcher
 from envsync.cli.reporting import Reports
 from envsync.cli.session import Session
 from envsync.cli.target import Target, chosen_of, find_target, read_wanted
