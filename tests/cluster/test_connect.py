@@ -17,10 +17,12 @@ import pytest
 
 from cluster.conftest import Maker
 from cluster.lab import Lab, Node, free_port, keygen
-from envsync.errors import ConnectError, InputError, LinkLostError
+from envsync.errors import ConnectError, HostError, InputError, LinkLostError
 from envsync.model import Host
 from envsync.ports import Command
+from envsync.transport import ssh
 from envsync.transport.connect import SshOptions, SshTransport
+from envsync.transport.shell import Exchange
 
 
 @pytest.fixture
@@ -252,3 +254,23 @@ def test_free_port_is_refused_at_once(lab: Lab, known: Path) -> None:
     with pytest.raises(ConnectError):
         transport(lab, known).connect(Host("127.0.0.1", port=free_port()))
     assert time.monotonic() - started < 8
+
+
+class EndsItsOutputFirst(Exchange):
+    """A command whose output ends long before it does."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)  # type: ignore[arg-type]
+        self.wire = "exec >&- 2>&-; sleep 2; exit 3"
+
+
+def test_waiting_for_the_end_after_the_output_costs_no_cpu(
+    lab: Lab, node: Node, known: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ssh, "Exchange", EndsItsOutputFirst)
+    connection = transport(lab, known).connect(Host(node.address, port=node.port))
+    used = time.process_time()
+    with pytest.raises(HostError, match="exit code 3"):
+        connection.run(Command("", stdin=b""))
+    connection.close()
+    assert time.process_time() - used < 1

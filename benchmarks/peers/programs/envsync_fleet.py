@@ -1,6 +1,7 @@
 """envsync's own transport, as its commands use it: a Fleet, one connection and one exec a node."""
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -25,5 +26,5 @@ def tell(event: Event) -> None:
 
 with Fleet(SshTransport(options), tell, Limits(job["at_once"])) as fleet:
     done = fleet.each(hosts, lambda node: node.must(Phase.OBSERVE, work), last=True)
-print("".join(each.text for each in done.values()))
-sys.exit(len(done) != len(hosts))
+print("".join(each.text for each in done.values()), flush=True)
+os._exit(len(done) != len(hosts))  # as the command itself ends (envsync/__main__.py)

@@ -15,13 +15,13 @@ settings = Config(
 )
 
 
-def work(address: str) -> str:
+def work(address: str, own: Config) -> str:
     """Everything that is done on one node."""
     with Connection(
         address,
         user=job["user"],
         port=job["port"],
-        config=settings,
+        config=own,
         connect_kwargs={
             "key_filename": job["key"],
             "allow_agent": False,
@@ -36,4 +36,6 @@ def work(address: str) -> str:
 
 
 with ThreadPoolExecutor(job["at_once"]) as pool:
-    print("".join(pool.map(work, job["addresses"])))
+    # Connections that share settings disturb each other: threads change them while one iterates.
+    each = [settings.clone() for _ in job["addresses"]]
+    print("".join(pool.map(work, job["addresses"], each)))

@@ -23,6 +23,7 @@ from envsync.transport.handshake import DroppedError, shake_hands
 from envsync.transport.hostkeys import KnownHosts, Strictness, fingerprint
 from envsync.transport.identities import Ask, Identities
 from envsync.transport.login import MOST_CONNECTIONS, Login
+from envsync.transport.session import Session
 from envsync.transport.settings import Settings
 from envsync.transport.ssh import SshConnection
 from envsync.transport.sshconfig import SshConfig
@@ -146,7 +147,7 @@ class SshTransport:
         """One connection; None when the server hung up on a login that has more to try."""
         timeout = self._options.connect_timeout or way.connect_timeout or CONNECT_TIMEOUT
         wire = self._bastions.channel(route, way, timeout) if route else dial(way, timeout)
-        transport = paramiko.Transport(wire)
+        transport = Session(wire)
         try:
             known = self._known_hosts(way)
             shake_hands(transport, way, known.key_types(way.asked), timeout)

@@ -109,7 +109,9 @@ def dial(way: Settings, timeout: float) -> socket.socket:
 
 
 def _connect(way: Settings, timeout: float) -> socket.socket:
-    found = socket.getaddrinfo(way.address, way.port, way.family, socket.SOCK_STREAM)
+    # As bytes: Python would take milliseconds to get ready for names that are not ASCII.
+    name = way.address.encode() if way.address.isascii() else way.address
+    found = socket.getaddrinfo(name, way.port, way.family, socket.SOCK_STREAM)
     failure = OSError("it has no address")
     for family, kind, protocol, _, place in found:
         wire = Wire(family, kind, protocol)

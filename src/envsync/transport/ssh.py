@@ -119,7 +119,7 @@ class SshConnection:
                 if _finished(channel):
                     return channel.recv_exit_status()
                 if not moved and not feed.pending:
-                    poller.poll(_TICK * 1000)
+                    _wait(channel, poller)
                 if heartbeat is None and exchange.seconds > self._keepalive:
                     heartbeat = Heartbeat(self._transport, self._keepalive)
                 self._check(exchange, heartbeat)
@@ -163,6 +163,15 @@ def _drain(channel: paramiko.Channel, exchange: Exchange) -> bool:
         exchange.feed_stderr(channel.recv_stderr(_CHUNK))
         moved = True
     return moved
+
+
+def _wait(channel: paramiko.Channel, poller: select.poll) -> None:
+    """Until something arrives, or a moment is over."""
+    # Once the output has ended the poller would be ready for ever, and wait for nothing.
+    if channel.eof_received:
+        channel.status_event.wait(_TICK)
+    else:
+        poller.poll(_TICK * 1000)
 
 
 def _finished(channel: paramiko.Channel) -> bool:
