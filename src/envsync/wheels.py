@@ -141,8 +141,9 @@ def _kept(spec: EnvironmentSpec, line: str, folder: Path, cache: Path) -> Parcel
         if found.sha256 in hashes(line):
             there = cache / found.sha256 / file.name
             there.parent.mkdir(exist_ok=True)
-            shutil.copyfile(file, there.with_name(f".{file.name}"))
-            there.with_name(f".{file.name}").replace(there)
+            # Another envsync may bring the same wheel at the same time.
+            shutil.copyfile(file, folder / ".kept")
+            (folder / ".kept").replace(there)
             return Parcel(there.name, "", there, found.md5, found.sha256, found.size, line)
     raise InputError(
         f"pip brought no wheel for {line.partition(' --hash=')[0]}",
