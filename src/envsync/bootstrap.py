@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from envsync.census import Process, processes, read_processes
 from envsync.errors import HostError
-from envsync.events import Busy, Ended, Noted, Outcome, Phase, Progress
+from envsync.events import Ended, Noted, Outcome, Phase, Progress
+from envsync.findings import Busy
 from envsync.hold import Held, Ticket, holding
 from envsync.installers import Installer, condarc
 from envsync.model import Host
@@ -24,6 +25,7 @@ from envsync.provision import (
     supplied,
 )
 from envsync.runner import Fleet, failed
+from envsync.survey import observe
 
 _NOBODYS = "envsync-bootstrap"
 """The name of an environment to look for, since looking needs one."""
@@ -114,7 +116,7 @@ def bootstrap(
 
 
 def _look(node: Node, wishes: Wishes) -> _Look:
-    seen = node.observe(_NOBODYS)
+    seen = observe(node, _NOBODYS)
     found = seen.conda.root_prefix if seen.conda else ""
     return _Look(seen, parse(node.must(Phase.OBSERVE, look(wishes.prefix, found))))
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from envsync.compare import ABSENT, RUNTIME, Row, compare
 from envsync.errors import HostError
+from envsync.facts import Facts
 from envsync.lock import Section
-from envsync.model import Facts
 from envsync.observation import markers
 from envsync.pins import Unmet, unmet
 from envsync.spec import EnvironmentSpec

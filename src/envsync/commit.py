@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from envsync.census import Process, processes, read_processes
 from envsync.errors import CommandTimeoutError, ConnectError, HostError, LinkLostError
-from envsync.events import Busy, Ended, Failed, Outcome, Phase
+from envsync.events import Ended, Failed, Outcome, Phase
+from envsync.findings import Busy
 from envsync.generations import Slot
 from envsync.model import Host
 from envsync.node import Node

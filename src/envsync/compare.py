@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 from packaging.utils import canonicalize_name
 
-from envsync.model import UNKNOWN, Facts, Package
+from envsync.facts import Facts
+from envsync.model import UNKNOWN, Package
 
 RUNTIME = "torch and CUDA"
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from envsync.errors import HostError
-from envsync.events import Failed, Noted, Phase, Progress, Supplied
+from envsync.events import Failed, Noted, Phase, Progress
+from envsync.findings import Supplied
 from envsync.model import Platform
 from envsync.node import Node
 from envsync.parcels import (

@@ -10,9 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from envsync.census import Process
-from envsync.model import Facts, Host
-from envsync.observation import Observation
+from envsync.model import Host
 
 
 class Phase(StrEnum):
@@ -72,43 +70,10 @@ class Progress(Event):
 
 
 @dataclass(frozen=True)
-class Observed(Event):
-    observation: Observation
-
-
-@dataclass(frozen=True)
-class Probed(Event):
-    facts: Facts
-
-
-@dataclass(frozen=True)
 class Noted(Event):
     """Something about this host that its user should know; it goes on."""
 
     message: str
-
-
-@dataclass(frozen=True)
-class Shared(Event):
-    """This host's environments are those of `owner`: one file system, so one build for both."""
-
-    owner: Host
-
-
-@dataclass(frozen=True)
-class Supplied(Event):
-    """Bytes of packages have come to this host."""
-
-    giver: Host | None
-    """The node that handed them on; None: they were sent from this machine."""
-    size: int
-
-
-@dataclass(frozen=True)
-class Busy(Event):
-    """Processes that would get another generation's files if the environment was switched."""
-
-    processes: tuple[Process, ...]
 
 
 @dataclass(frozen=True)

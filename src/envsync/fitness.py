@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from envsync.cuda import DRIVER_FLOORS, TOOLKIT_DRIVERS, covers
-from envsync.model import Facts
+from envsync.facts import Facts
 from envsync.wide import Part, Torch, Wide
 
 _GIB = 2**30

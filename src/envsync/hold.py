@@ -18,7 +18,8 @@ from pathlib import Path
 
 from envsync import scripts
 from envsync.errors import HostError
-from envsync.events import Phase, Shared
+from envsync.events import Phase
+from envsync.findings import Shared
 from envsync.generations import QUICK
 from envsync.model import Host
 from envsync.node import Node

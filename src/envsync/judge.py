@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from envsync.compare import ABSENT, RUNTIME, Row
-from envsync.model import UNKNOWN, Facts, Host
+from envsync.facts import Facts
+from envsync.model import UNKNOWN, Host
 from envsync.rules import RULES, Comparison, Level, Rule, rule_of
 from envsync.wide import Gpu, Gpus, System, Torch, Wide
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from envsync.wide import Wide
-
 UNKNOWN = "?"
 """What a node could not say, or only the source of a package knows: no difference in itself."""
 
@@ -86,26 +84,6 @@ class Platform:
         parts += [f"CUDA {self.cuda}"] if self.cuda else []
         parts += [f"glibc {self.glibc}"] if self.glibc else []
         return ", ".join([*parts, *([self.flavour] if self.flavour else [])])
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What one node's environment holds and what a job in it would see."""
-
-    prefix: str
-    """The real path, behind the environment's link."""
-    conda: tuple[Package, ...]
-    pip: tuple[Package, ...]
-    runtime: tuple[tuple[str, str], ...]
-    """Fact and value (`torch`, `2.5.1`), in reading order."""
-    blind: bool = False
-    """Python gave no answer: what it would have said of itself and of pip is not known."""
-    wide: Wide | None = None
-    """None: nobody asked for the wider facts, or Python gave no answer."""
-
-    @property
-    def packages(self) -> tuple[Package, ...]:
-        return self.conda + self.pip
 
 
 @dataclass(frozen=True)

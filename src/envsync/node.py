@@ -5,12 +5,9 @@ from __future__ import annotations
 import time
 
 from envsync.diagnose import failure
-from envsync.events import EventSink, Observed, Phase, Probed, Progress
-from envsync.model import Facts, Host
-from envsync.observation import Observation, observe
-from envsync.observation import parse as parse_observation
+from envsync.events import EventSink, Phase, Progress
+from envsync.model import Host
 from envsync.ports import Command, Completed, Connection, Reached
-from envsync.probes import facts
 from envsync.redact import redact
 
 _LINE_EVERY = 0.1
@@ -61,20 +58,3 @@ class Node:
     def enter(self, phase: Phase) -> None:
         self.phase = phase
         self.emit(Progress(self.host, phase))
-
-    def observe(self, name: str) -> Observation:
-        """What the node has; emits it as well."""
-        observation = parse_observation(self.run(Phase.OBSERVE, observe(name)))
-        self.emit(Observed(self.host, observation))
-        return observation
-
-    def probe(self, prefix: str, *, wide: bool = False) -> Facts:
-        """What `prefix` holds; emits it as well. Raises HostError where there is none.
-
-        With `wide` the wider facts as well, which takes longer.
-        """
-        command = facts.wide_probe(prefix) if wide else facts.probe(prefix)
-        asked = time.time()
-        found = facts.parse(self.run(Phase.PROBE, command), asked)
-        self.emit(Probed(self.host, found))
-        return found

@@ -11,7 +11,8 @@ from packaging.requirements import Requirement as Pep508
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion
 
-from envsync.model import Facts, Package
+from envsync.facts import Facts
+from envsync.model import Package
 from envsync.redact import redact
 from envsync.requirement import Requirement, is_package_url, pep508
 from envsync.spec import EnvironmentSpec

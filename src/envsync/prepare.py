@@ -12,9 +12,10 @@ from envsync.deliver import Supplies, deliver
 from envsync.diagnose import failure
 from envsync.errors import HostError
 from envsync.events import Ended, Outcome, Phase
+from envsync.facts import Facts
 from envsync.hold import Held
 from envsync.loan import NOTHING
-from envsync.model import Facts, Host
+from envsync.model import Host
 from envsync.node import Node
 from envsync.observation import Observation
 from envsync.parcels import Place
@@ -22,6 +23,7 @@ from envsync.plan import Action, Plan, Step
 from envsync.relay import hand_round
 from envsync.runner import Fleet
 from envsync.spec import EnvironmentSpec
+from envsync.survey import probe
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ def prepare(node: Node, step: Step, builders: Builders) -> Facts:
     """Build, check and seal, without touching what is current; the new prefix's facts."""
     slot, recipe = step.slot, step.recipe
     if step.action is not Action.BUILD:
-        return node.probe(slot.prefix)
+        return probe(node, slot.prefix)
     loan = NOTHING
     if builders.supplies is None:
         recipe, loan = builders.access.lent(recipe, builders.spec)
@@ -106,7 +108,7 @@ def prepare(node: Node, step: Step, builders: Builders) -> Facts:
         node.must(Phase.BUILD, slot.strip(secrets))
     if done.exit_code:
         raise failure(Phase.BUILD, done.exit_code, done.log)
-    facts = node.probe(slot.prefix)
+    facts = probe(node, slot.prefix)
     try:
         if recipe.locked:
             check_lock(recipe.locked, facts, done.log)
@@ -130,7 +132,7 @@ def _prepare_shared(node: Node, envs_dir: str, step: Step, owner: Host) -> Facts
             f" {step.slot.envs_dir}: a conda prefix works under one path alone",
             hint="mount it under the same path, or take the host out of the inventory",
         )
-    return node.probe(step.slot.prefix)
+    return probe(node, step.slot.prefix)
 
 
 def leave_alone(fleet: Fleet, hosts: Sequence[Host]) -> None:

@@ -14,6 +14,7 @@ from envsync.model import Host
 from envsync.node import Node
 from envsync.observation import Observation
 from envsync.runner import Fleet
+from envsync.survey import observe
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ def decide(kept: Kept, keep: int) -> Pruned:
 
 
 def _observe(node: Node, name: str) -> tuple[Observation, Conda]:
-    seen = node.observe(name)
+    seen = observe(node, name)
     if seen.conda is None:
         raise HostError(
             "no-environment",

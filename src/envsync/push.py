@@ -11,9 +11,10 @@ from envsync.commit import Decision, Flip, Write, busy, commit
 from envsync.deliver import Supplies, gather, refuse_unsolved, say_deliveries
 from envsync.errors import HostError
 from envsync.events import Ended, Failed, Noted, Outcome, Phase
+from envsync.facts import Facts
 from envsync.hold import Held, Ticket, holding, tidy
 from envsync.lock import Lock
-from envsync.model import Facts, Host
+from envsync.model import Host
 from envsync.node import Node
 from envsync.observation import Observation
 from envsync.parcels import Source
@@ -24,6 +25,7 @@ from envsync.room import ask_cache, parse_cached
 from envsync.runner import Fleet
 from envsync.solve import Canaries, Solving, solve_all
 from envsync.spec import EnvironmentSpec
+from envsync.survey import observe
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,7 @@ def push(
     Without a lock (None) each node solves for itself.
     """
     observations: Mapping[Host, Observation]
-    observations = fleet.each(hosts, lambda node: node.observe(spec.name))
+    observations = fleet.each(hosts, lambda node: observe(node, spec.name))
     for host, seen in observations.items():
         for message in notes(seen, spec.name):
             fleet.emit(Noted(host, message))

@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 
 from envsync import scripts
 from envsync.errors import InputError
-from envsync.model import Facts
+from envsync.facts import Facts
 from envsync.ports import Command, Completed
 from envsync.solution import answered, in_linking_order, solved
 from envsync.spec import parse_environment

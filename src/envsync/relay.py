@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from envsync import scripts
 from envsync.deliver import Supplies, files_of, upload
 from envsync.errors import CommandTimeoutError, HostError, LinkLostError
-from envsync.events import Noted, Phase, Supplied
+from envsync.events import Noted, Phase
+from envsync.findings import Supplied
 from envsync.model import Host
 from envsync.node import Node
 from envsync.parcels import (

@@ -6,21 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from envsync.census import Process
-from envsync.events import (
-    Busy,
-    Ended,
-    Event,
-    Failed,
-    Noted,
-    Observed,
-    Outcome,
-    Phase,
-    Probed,
-    Progress,
-    Shared,
-    Supplied,
-)
-from envsync.model import Facts, Host
+from envsync.events import Ended, Event, Failed, Noted, Outcome, Phase, Progress
+from envsync.facts import Facts
+from envsync.findings import Busy, Observed, Probed, Shared, Supplied
+from envsync.model import Host
 from envsync.observation import Observation
 
 

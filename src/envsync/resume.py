@@ -12,6 +12,7 @@ from envsync.model import Host
 from envsync.node import Node
 from envsync.observation import Switch
 from envsync.runner import Fleet
+from envsync.survey import observe
 
 
 def resume(fleet: Fleet, decision: Decision, ticket: Ticket) -> frozenset[Host]:
@@ -30,7 +31,7 @@ def histories(fleet: Fleet, hosts: Sequence[Host], name: str) -> Mapping[Host, t
     """What became current on each host, oldest first, as the host itself remembers it."""
 
     def read(node: Node) -> tuple[Switch, ...]:
-        seen = node.observe(name)
+        seen = observe(node, name)
         if not seen.history:
             raise HostError(
                 "no-environment",

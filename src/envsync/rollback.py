@@ -14,6 +14,7 @@ from envsync.node import Node
 from envsync.observation import Observation
 from envsync.plan import Refusal
 from envsync.runner import Fleet
+from envsync.survey import observe
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ def rollback(
     force: bool = False,
 ) -> RolledBack:
     """Switch every host back, or none: all must be reached, and alike afterwards if they are."""
-    seen = fleet.each(hosts, lambda node: node.observe(name))
+    seen = fleet.each(hosts, lambda node: observe(node, name))
     decisions = [decide(host, each, name, wanted) for host, each in seen.items()]
     flips = tuple(each for each in decisions if isinstance(each, Flip))
     for no in decisions:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from envsync import fitness
-from envsync.model import Facts
+from envsync.facts import Facts
 
 
 class Comparison(StrEnum):

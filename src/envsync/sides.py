@@ -14,10 +14,11 @@ from packaging.version import InvalidVersion, Version
 
 from envsync.compare import ABSENT, RUNTIME, Row, compare
 from envsync.errors import InputError
+from envsync.facts import Facts
 from envsync.judge import MACHINE, VARIABLES, level_of, wide_rows
 from envsync.lock import Lock, parse_lock
 from envsync.manifest import read_manifest
-from envsync.model import UNKNOWN, Facts, Platform
+from envsync.model import UNKNOWN, Platform
 from envsync.observation import markers
 from envsync.pins import unmet
 from envsync.redact import redact

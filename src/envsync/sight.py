@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from envsync.collective import Gathering, Request, gather
 from envsync.errors import HostError
 from envsync.events import Ended, Outcome, Phase
+from envsync.facts import Facts
 from envsync.generations import Slot
-from envsync.model import Facts, Host, Platform
+from envsync.model import Host, Platform
 from envsync.node import Node
 from envsync.observation import Observation
 from envsync.probes.deep import Files, deep_probe, parse_deep
 from envsync.probes.numeric import Numeric, numeric_probe, parse_numeric
 from envsync.runner import Fleet
+from envsync.survey import observe, probe
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ def reduce_over(fleet: Fleet, seen: Mapping[Host, Seen], request: Request) -> Ga
 
 def look(node: Node, name: str, looks: Looks = Looks()) -> Seen:
     """Probe what `name` is on this node now; raises HostError where there is no such thing."""
-    there = node.observe(name)
+    there = observe(node, name)
     prefix = looks.prefix or _own_prefix(there, name)
     facts = _probe(node, prefix, looks)
     files, numeric = None, None
@@ -99,7 +101,7 @@ def look(node: Node, name: str, looks: Looks = Looks()) -> Seen:
 
 def _probe(node: Node, prefix: str, looks: Looks) -> Facts:
     try:
-        return node.probe(prefix, wide=looks.wide)
+        return probe(node, prefix, wide=looks.wide)
     except HostError as error:
         if looks.prefix and error.cause == "no-environment":
             error.hint = "is that the path there, is its volume mounted, and may you read it?"

@@ -14,12 +14,13 @@ from packaging.utils import canonicalize_name
 
 from envsync import scripts
 from envsync.errors import HostError
+from envsync.facts import Facts
 from envsync.generations import SOLVING
 from envsync.loan import NOTHING as NO_LOAN
 from envsync.loan import Loan
 from envsync.lock import LockedPackage, linking_order, local_line
 from envsync.luggage import NOTHING, Luggage
-from envsync.model import Facts, Package
+from envsync.model import Package
 from envsync.ports import Command, Completed
 from envsync.records import read_records, split
 from envsync.redact import bare

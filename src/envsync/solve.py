@@ -21,6 +21,7 @@ from envsync.recipe import unlocked
 from envsync.runner import Fleet
 from envsync.solution import hashes, parse_hashes, parse_solution, solved
 from envsync.spec import EnvironmentSpec
+from envsync.survey import observe, probe
 
 NOT_THE_HOSTS_FAULT = frozenset(
     {"mapped-channel", "package-missing", "conflict", "pip", "lock", "terms-of-service"}
@@ -67,7 +68,7 @@ def make_lock(
     solving: Solving,
 ) -> Lock:
     """`lock` with a section for each platform among `hosts`; installs nothing."""
-    observations = fleet.each(hosts, lambda node: node.observe(spec.name))
+    observations = fleet.each(hosts, lambda node: observe(node, spec.name))
     for no in refusals(spec.name, observations, replace_plain=True):
         fleet.emit(Failed(no.host, Phase.OBSERVE, no.cause, no.message, no.hint))
     canaries = Canaries.of(lock, observations)
@@ -151,7 +152,7 @@ def solve(node: Node, seen: Observation, spec: EnvironmentSpec, solving: Solving
         argv, folder = recipe.argv(seen.conda, slot), recipe.folder(slot)
         build = slot.build(argv, solving.timeout, folder, loan=loan)
         done = node.must(Phase.SOLVE, build)
-        facts = node.probe(slot.prefix)
+        facts = probe(node, slot.prefix)
         check(spec, facts, seen.subdir, done.log)
         answer = node.run(Phase.SOLVE, solved(slot.prefix))
         solution = parse_solution(answer, facts, spec.luggage)

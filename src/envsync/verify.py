@@ -11,10 +11,11 @@ from envsync.bits import computed, numeric_rows, unequal
 from envsync.check import astray, say_astray
 from envsync.collective import Gathering
 from envsync.compare import ABSENT, RUNTIME, Row, compare
+from envsync.facts import Facts
 from envsync.generations import contents
 from envsync.judge import BUILT_IN, DERIVED, Finding, say_odd, unfit, unlike, why, wide_rows
 from envsync.lock import Section
-from envsync.model import Facts, Host
+from envsync.model import Host
 from envsync.observation import markers
 from envsync.pins import unmet
 from envsync.ranks import collected, reduced

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from envsync.errors import InputError
-from envsync.events import Ended, Event, Failed, Noted, Observed, Outcome, Phase, Probed
+from envsync.events import Ended, Event, Failed, Noted, Outcome, Phase
+from envsync.facts import Facts
+from envsync.findings import Observed, Probed
 from envsync.inventory.place import check_name, split
-from envsync.model import Facts, Host
+from envsync.model import Host
 from envsync.observation import Observation
 from envsync.probes.deep import Files
 from envsync.probes.numeric import Numeric

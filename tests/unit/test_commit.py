@@ -20,7 +20,8 @@ from envsync.commit import (
     not_asked,
 )
 from envsync.errors import CommandTimeoutError, ConnectError, HostError, LinkLostError
-from envsync.events import Busy, Ended, Event, Failed, Outcome, Phase
+from envsync.events import Ended, Event, Failed, Outcome, Phase
+from envsync.findings import Busy
 from envsync.generations import Slot
 from envsync.limits import Limits
 from envsync.model import Host

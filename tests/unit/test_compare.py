@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from envsync.compare import ABSENT, RUNTIME, compare, differences
-from envsync.model import UNKNOWN, Facts, Package
+from envsync.facts import Facts
+from envsync.model import UNKNOWN, Package
 
 NUMPY = Package("conda", "numpy", "1.26.4", "py311_0", "conda-forge", "a" * 64)
 TORCH = Package("pip", "torch", "2.5.1", channel="pypi")

@@ -8,7 +8,7 @@ import pytest
 
 from envsync import fitness
 from envsync.cuda import covers
-from envsync.model import Facts
+from envsync.facts import Facts
 from envsync.rules import RULES
 from envsync.wide import (
     Clock,

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from envsync.errors import HostError
-from envsync.events import Event, Failed, Shared
+from envsync.events import Event, Failed
+from envsync.findings import Shared
 from envsync.hold import Owner, Ticket, holding, take, tidy
 from envsync.limits import Limits
 from envsync.model import Host

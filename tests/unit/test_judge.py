@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from envsync.compare import MAY_DIFFER, RUNTIME
+from envsync.facts import Facts
 from envsync.judge import (
     DERIVED,
     MACHINE,
@@ -16,7 +17,7 @@ from envsync.judge import (
     unfit,
     wide_rows,
 )
-from envsync.model import Facts, Host, Platform
+from envsync.model import Host, Platform
 from envsync.rules import RULES, Comparison, Level, rule_of
 from envsync.sight import Seen
 from envsync.verify import Verdict, judge

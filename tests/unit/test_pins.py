@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from envsync.model import Facts, Package
+from envsync.facts import Facts
+from envsync.model import Package
 from envsync.pins import Unmet, unmet
 from envsync.spec import parse_environment
 

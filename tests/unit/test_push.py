@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from envsync.facts import Facts
 from envsync.flavours import Conda
 from envsync.generations import Slot
-from envsync.model import Facts, Host
+from envsync.model import Host
 from envsync.plan import Action, Plan, Step
 from envsync.push import vote
 from envsync.recipe import Recipe

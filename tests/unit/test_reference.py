@@ -7,7 +7,8 @@ import json
 import pytest
 
 from envsync.errors import HostError
-from envsync.model import Facts, Package
+from envsync.facts import Facts
+from envsync.model import Package
 from envsync.ports import Completed
 from envsync.reference import Reference, parse, reading
 

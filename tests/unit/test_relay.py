@@ -10,7 +10,8 @@ import pytest
 
 from envsync import scripts
 from envsync.errors import CommandTimeoutError, LinkLostError
-from envsync.events import Event, Failed, Noted, Supplied
+from envsync.events import Event, Failed, Noted
+from envsync.findings import Supplied
 from envsync.flavours import Conda
 from envsync.generations import Slot
 from envsync.limits import Limits

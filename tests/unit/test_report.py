@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envsync.events import Supplied
+from envsync.findings import Supplied
 from envsync.model import Host
 from envsync.render.envelope import packages_record
 from envsync.report import Traffic, fold, traffic

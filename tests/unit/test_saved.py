@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from envsync.model import Facts, Package
+from envsync.facts import Facts
+from envsync.model import Package
 from envsync.render.envelope import plain
 from envsync.saved import read_as
 from envsync.wide import (

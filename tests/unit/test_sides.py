@@ -10,9 +10,10 @@ import pytest
 
 from envsync.compare import RUNTIME, Row
 from envsync.errors import InputError
+from envsync.facts import Facts
 from envsync.judge import level_of, may_differ
 from envsync.lock import Lock, LockedPackage, Section
-from envsync.model import Facts, Package, Platform
+from envsync.model import Package, Platform
 from envsync.render.envelope import plain
 from envsync.sides import Jump, Side, is_file, jump, read_side, side_rows
 from envsync.spec import parse_environment

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from envsync.errors import HostError
+from envsync.facts import Facts
 from envsync.lock import Lock, LockedPackage, Section, format_lock, parse_lock
 from envsync.luggage import Luggage
-from envsync.model import Facts, Package, Platform
+from envsync.model import Package, Platform
 from envsync.ports import Completed
 from envsync.solution import Solution, parse_hashes, parse_solution
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from envsync.facts import Facts
 from envsync.lock import Lock, LockedPackage, Section
-from envsync.model import Facts, Host, Package, Platform
+from envsync.model import Host, Package, Platform
 from envsync.recipe import Wanted, locked, unlocked
 from envsync.sight import Seen
 from envsync.spec import parse_environment

@@ -15,9 +15,10 @@ from envsync.cli.app import app
 from envsync.cli.boundary import guarded
 from envsync.errors import InputError
 from envsync.events import Failed, Phase
+from envsync.facts import Facts
 from envsync.flavours import Conda
 from envsync.lock import Lock, LockedPackage, Section, format_lock
-from envsync.model import Facts, Host, Package, Platform
+from envsync.model import Host, Package, Platform
 from envsync.observation import Observation, Switch
 from envsync.probes.deep import Files, Kind
 from envsync.probes.numeric import Numeric

@@ -11,7 +11,8 @@ from packaging.utils import canonicalize_name
 
 from envsync import scripts
 from envsync.errors import HostError
-from envsync.model import Facts, Package
+from envsync.facts import Facts
+from envsync.model import Package
 from envsync.origin import recorded
 from envsync.ports import Command, Completed
 from envsync.probes import wide

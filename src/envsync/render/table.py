@@ -13,7 +13,8 @@ from rich.text import Text
 
 from envsync.census import Process
 from envsync.compare import ABSENT, BROKEN, Row
-from envsync.model import Facts, Host
+from envsync.facts import Facts
+from envsync.model import Host
 from envsync.report import HostReport
 
 Fold = Callable[[Iterable[Host]], str]

@@ -15,7 +15,8 @@ import pytest
 import xmlschema
 
 from envsync.events import Failed, Outcome, Phase
-from envsync.model import Facts, Host, Package, Platform
+from envsync.facts import Facts
+from envsync.model import Host, Package, Platform
 from envsync.render import envelope
 from envsync.render.digest import digest
 from envsync.render.junit import KINDS, junit

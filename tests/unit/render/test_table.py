@@ -9,8 +9,9 @@ from rich.console import Console, RenderableType
 
 from envsync.compare import Row
 from envsync.events import Failed, Outcome, Phase
+from envsync.facts import Facts
 from envsync.judge import Finding
-from envsync.model import Facts, Host, Package
+from envsync.model import Host, Package
 from envsync.render import listing, table
 from envsync.report import HostReport
 from envsync.rules import Level
